@@ -80,28 +80,23 @@ describe('An idempotent operation', () => {
     return all;
   };
 
-  test('is carried out once: a DELETE without an answer, and an Observable', async () => {
-    for (const [method, path, status] of [
-      ['DELETE', 'last-204/', 204],
-      ['POST', 'observed', 200],
-    ] as const) {
-      const text = randomUUID();
-      const address = `/v1/notes/${path}${method === 'DELETE' ? text : ''}`;
-      const sent = method === 'DELETE' ? undefined : { text };
-      const keyed = { 'Idempotency-Key': text };
-      const first = await send(method, address, sent, keyed);
-      const again = await send(method, address, sent, keyed);
-      expect([first.status, first.text]).toEqual([status, sent ? expect.stringMatching(note(text)) : '']);
-      expect([again.status, again.text]).toEqual([status, first.text]);
-      expect(first.headers.has('idempotency-replayed')).toBe(false);
-      expect(again.headers.get('idempotency-replayed')).toBe('true');
-      expect(await rows(text)).toBe(1);
-    }
+  test.each([
+    ['DELETE', 'without an answer', 204, (text: string) => `last-204/${text}`],
+    ['POST', 'that gives an Observable', 200, () => 'observed'],
+  ] as const)('is carried out once: a %s %s', async (method, _what, status, addressFor) => {
+    const text = randomUUID();
+    const [first, again] = await sendAll(2, method, addressFor(text), text);
+    expect([first!.status, first!.text]).toEqual([
+      status,
+      method === 'DELETE' ? '' : expect.stringMatching(note(text)),
+    ]);
+    expect([again!.status, again!.text]).toEqual([status, first!.text]);
+    expect([first, again].map((one) => one!.headers.get('idempotency-replayed'))).toEqual([null, 'true']);
+    expect(await rows(text)).toBe(1);
   });
 
   test.each([
     ['new-201', 201],
-    ['new-202', 202],
     ['old', 200],
   ])('repeats the status and the headers that the method gives: %s', async (id, status) => {
     const [first, again] = await sendAll(2, 'PUT', `put/${id}`, 'put');
@@ -118,20 +113,12 @@ describe('An idempotent operation', () => {
       expect([status, text, headers.get('x-number')]).toEqual([201, first!.text, '1']);
   });
 
-  test('is undone if an interceptor fails after the write, and does not store the answer of the exception filter', async () => {
+  test('is undone if an interceptor fails after the write', async () => {
     const text = randomUUID();
-    const headers = {
-      Authorization: `Bearer ${key}`,
-      'Content-Type': 'application/json',
-      'Idempotency-Key': text,
-    };
-    // Not by the client of the tests, which accepts nothing but an Error.
-    const tell = () =>
-      fetch(`${extended.url}/v1/notes/told`, { method: 'POST', headers, body: JSON.stringify({ text }) });
-    const [told, again] = [await tell(), await tell()];
-    expect([told.status, await told.json()]).toMatchObject([409, { text: 'a failure' }]);
-    expect([again.status, await again.text()]).toEqual([201, expect.stringMatching(note(text))]);
-    expect([again.headers.get('idempotency-replayed'), await rows(text)]).toEqual([null, 1]);
+    const [failed, again] = await sendAll(2, 'POST', 'told', text);
+    expect([failed!.status, failed!.body.code]).toEqual([409, 'conflict']);
+    expect([again!.status, again!.text]).toEqual([201, expect.stringMatching(note(text))]);
+    expect([again!.headers.get('idempotency-replayed'), await rows(text)]).toEqual([null, 1]);
   });
 });
 
@@ -416,12 +403,6 @@ describe('Fields of every kind', () => {
     const all = Object.entries({ ...example(), [name]: 0 });
     return `{${all.map(([other, value]) => `"${other}":${other === name ? json : JSON.stringify(value)}`).join()}}`;
   };
-  /** A field of the answer, as text. */
-  const echoed = async (name: string, json: string) => {
-    const { status, text } = await post(withJson(name, json));
-    expect([status, text]).toEqual([200, expect.any(String)]);
-    return new RegExp(`"${name}":("[^"]*"|[^,]*|\\[[^\\]]*\\]),"`).exec(text)![1]!;
-  };
   /** A part of JSON in which every integer of 64 bits is a bigint, so that each digit counts. */
   const exactly = (json: string) =>
     JSON.parse(json, (_name, value: unknown, { source = '' }) =>
@@ -550,7 +531,8 @@ describe('Fields of every kind', () => {
   });
 
   test('of a map may be null where their field says so, and the document too', async () => {
-    expect(await echoed('known', '{"a":null,"b":9007199254740993}')).toMatch(/^\{"a":null/);
+    const { text } = await post(withJson('known', '{"a":null,"b":9007199254740993}'));
+    expect(text).toContain('"known":{"a":null,"b":9007199254740993}');
     expect(await messageOf(post(withJson('labels', '{"a":null}')))).toMatch(/^labels\["a"\] must be text/);
     const { additionalProperties } = document.components.schemas.Everything.properties.known;
     expect(additionalProperties).toMatchObject({ type: ['integer', 'null'], format: 'int64' });

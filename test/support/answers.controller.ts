@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
-import { Controller, Get, type MessageEvent, Query, Req, Res, Sse, StreamableFile } from '@nestjs/common';
+import { Controller, Get, Query, Req, Res, StreamableFile } from '@nestjs/common';
 import { ApiSchema } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { of, type Observable } from 'rxjs';
 import {
   BooleanParam,
   EnumField,
@@ -114,17 +113,6 @@ export class AnswersController {
   })
   known(): Row {
     return ROWS[0]!;
-  }
-
-  @Sse('events')
-  @Operation({
-    id: 'watchRows',
-    summary: 'Rows as they come',
-    description: 'As events.',
-    gives: { types: ['text/event-stream'], example: 'data: {"id":"1","name":"Luna"}\n\n' },
-  })
-  events(): Observable<MessageEvent> {
-    return of({ data: ROWS[0]! });
   }
 }
 
