@@ -410,6 +410,7 @@ describe('a file .env', () => {
 });
 
 test.each([
+  ['WORKERS', 1, 64],
   ['DATABASE_POOL_SIZE', 1, 1_000],
   ['OPERATION_MAX_SECONDS', 3, 30],
   ['AUTH_LIMIT_PER_MINUTE', 0, 1_000_000],
