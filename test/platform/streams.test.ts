@@ -66,25 +66,19 @@ async function arrive(): Promise<void> {
 }
 
 describe('A large body', () => {
-  type Sent = Partial<Record<'type' | 'encoding' | 'idempotency', string>>;
-
   /** Sends a body to an operation, and gives the status and the JSON of its answer. */
   async function upload(
     method: string,
     path: string,
     body: string | Buffer | FormData,
-    { type, encoding, idempotency }: Sent = {},
+    headers: Record<string, string> = {},
   ): Promise<[status: number, body: Record<string, unknown>]> {
-    const headers = {
-      ...(type && { 'Content-Type': type }),
-      ...(encoding && { 'Content-Encoding': encoding }),
-      ...(idempotency && { 'Idempotency-Key': idempotency }),
-    };
     const answer = await call(extended, method, `/v1/uploads/${path}`, { key, body, headers });
     return [answer.status, answer.body];
   }
-  const picture = (body: Buffer, sent: Sent = {}) =>
-    upload('PUT', 'picture', body, { type: 'image/png', ...sent });
+  const typed = (type: string) => ({ 'Content-Type': type });
+  const picture = (body: Buffer, headers: Record<string, string> = {}) =>
+    upload('PUT', 'picture', body, { ...typed('image/png'), ...headers });
   const error = (status: number, code: string, message: unknown = expect.any(String)) => [
     status,
     { code, message, status },
@@ -101,22 +95,23 @@ describe('A large body', () => {
   }
 
   test('comes as bytes, of the types that its operation takes and no other', async () => {
+    const kept = [200, { kind: 'Buffer', size: String(PIXEL.length) }];
     for (const type of ['image/png', 'IMAGE/JPEG', 'image/png; charset=binary'])
-      expect(await picture(PIXEL, { type })).toEqual([200, { kind: 'Buffer', size: String(PIXEL.length) }]);
+      expect(await picture(PIXEL, typed(type))).toEqual(kept);
     const message = 'The request needs the header Content-Type: image/png or image/jpeg.';
     for (const type of ['image/gif', 'application/json', 'image', 'image/pngs'])
-      expect(await picture(PIXEL, { type })).toEqual(error(400, 'invalid_content_type', message));
+      expect(await picture(PIXEL, typed(type))).toEqual(error(400, 'invalid_content_type', message));
   });
 
   test('may have as many bytes as its operation says, also compressed or in chunks, and not one more', async () => {
-    const encoding = 'gzip';
+    const gzip = { 'Content-Encoding': 'gzip' };
     const whole = [200, { kind: 'Buffer', size: '5000000' }];
     expect(await picture(bytes(5_000_000))).toEqual(whole);
-    expect(await picture(gzipSync(bytes(5_000_000)), { encoding })).toEqual(whole);
+    expect(await picture(gzipSync(bytes(5_000_000)), gzip)).toEqual(whole);
     const tooLarge = error(413, 'payload_too_large', 'The request body is larger than 5 MB.');
     expect(await picture(bytes(5_000_001))).toEqual(tooLarge);
-    expect(await picture(gzipSync(bytes(5_000_001)), { encoding })).toEqual(tooLarge);
-    expect(await picture(gzipSync(bytes(100_000_000)), { encoding })).toEqual(tooLarge);
+    expect(await picture(gzipSync(bytes(5_000_001)), gzip)).toEqual(tooLarge);
+    expect(await picture(gzipSync(bytes(100_000_000)), gzip)).toEqual(tooLarge);
     const socket = beginPicture('chunked');
     socket.write(`${(5_000_001).toString(16)}\r\n`);
     socket.write(bytes(5_000_001));
@@ -125,11 +120,12 @@ describe('A large body', () => {
   });
 
   test('stands beside others in one operation, JSON among them, which is checked as any other', async () => {
-    const json = { type: 'application/json' };
-    const lines = (body: string, type: string) => upload('POST', 'lines', body, { type });
-    expect(await lines('a,b', 'text/csv; charset=utf-8')).toEqual([200, { kind: 'text', size: 'a,b' }]);
-    expect(await lines('{"a": 1}', json.type)).toEqual([200, { kind: 'json', size: '{"a":1}' }]);
-    expect(await lines('{', json.type)).toEqual(error(400, 'invalid_json'));
+    const json = typed('application/json');
+    const csv = typed('text/csv; charset=utf-8');
+    const lines = (body: string, headers = json) => upload('POST', 'lines', body, headers);
+    expect(await lines('a,b', csv)).toEqual([200, { kind: 'text', size: 'a,b' }]);
+    expect(await lines('{"a": 1}')).toEqual([200, { kind: 'json', size: '{"a":1}' }]);
+    expect(await lines('{')).toEqual(error(400, 'invalid_json'));
     const names = (count: number, length: number) =>
       upload('POST', 'names', JSON.stringify({ names: Array(count).fill('x'.repeat(length)) }), json);
     expect(await names(100, 10_000)).toEqual([200, { kind: 'names', size: '100' }]);
@@ -140,14 +136,14 @@ describe('A large body', () => {
 
   test('is compared for its Idempotency-Key: bytes one by one, forms by their parts', async () => {
     const { calls } = UploadsController;
-    const idempotency = 'a-picture';
-    const first = await picture(PIXEL, { idempotency });
-    expect(await picture(PIXEL, { idempotency })).toEqual(first);
+    const keyed = { 'Idempotency-Key': 'a-picture' };
+    const first = await picture(PIXEL, keyed);
+    expect(await picture(PIXEL, keyed)).toEqual(first);
     const other = Buffer.from(PIXEL).fill(0, PIXEL.length - 1);
-    expect(await picture(other, { idempotency })).toEqual(error(422, 'idempotency_key_reused'));
+    expect(await picture(other, keyed)).toEqual(error(422, 'idempotency_key_reused'));
     // Each form has another boundary.
     const photo = (caption: string) =>
-      upload('POST', 'photos', form({ caption, photo: PIXEL }), { idempotency: 'a-form' });
+      upload('POST', 'photos', form({ caption, photo: PIXEL }), { 'Idempotency-Key': 'a-form' });
     const sent = await photo('Luna');
     expect([sent[0], await photo('Luna')]).toEqual([200, sent]);
     expect(await photo('Lun')).toEqual(error(422, 'idempotency_key_reused'));
@@ -165,15 +161,14 @@ describe('A large body', () => {
     expect(await upload('POST', 'photos', form({ age: '7', photo: PIXEL }))).toEqual(noCaption);
     const unexpected = error(400, 'bad_request', expect.stringMatching(/Unexpected/));
     expect(await album({ other: PIXEL })).toEqual(unexpected);
-    expect(await album({ photos: [PIXEL, PIXEL, PIXEL, PIXEL] })).toEqual(error(400, 'bad_request'));
-    expect(await album({ a: '1', b: '2', c: '3', d: '4', e: '5', f: '6' })).toEqual(
-      error(400, 'bad_request'),
-    );
+    const noForm = error(400, 'bad_request');
+    expect(await album({ photos: [PIXEL, PIXEL, PIXEL, PIXEL] })).toEqual(noForm);
+    expect(await album({ a: '1', b: '2', c: '3', d: '4', e: '5', f: '6' })).toEqual(noForm);
     expect(await album({ photos: bytes(100_001) })).toEqual(error(413, 'payload_too_large'));
-    const type = 'multipart/form-data; boundary=x';
+    const ofForm = typed('multipart/form-data; boundary=x');
     for (const body of ['nothing of a form', ''])
-      expect(await upload('POST', 'albums', body, { type })).toEqual(error(400, 'bad_request'));
-    const mixed = await upload('POST', 'albums', '--x--', { type: 'multipart/mixed; boundary=x' });
+      expect(await upload('POST', 'albums', body, ofForm)).toEqual(noForm);
+    const mixed = await upload('POST', 'albums', '--x--', typed('multipart/mixed; boundary=x'));
     expect(mixed).toEqual(error(400, 'invalid_content_type', expect.stringMatching(/multipart\/form-data/)));
   });
 
@@ -553,18 +548,7 @@ describe('Server-sent events', () => {
     await stop;
   });
 
-  test('go on after the one that a client names', async () => {
-    for (const text of ['one', 'two', 'three']) await post('said', { text });
-    const first = await hear();
-    await post('said', { text: 'four' });
-    await first.has('data: four');
-    const [, last] = /id: (\d+)\ndata: four/.exec(first.text())!;
-    const again = await hear({ 'Last-Event-ID': String(Number(last) - 2) });
-    await again.has('four');
-    expect([...again.text().matchAll(/data: (\w+)/g)].map(([, text]) => text)).toEqual(['three', 'four']);
-  });
-
-  test('end where the connection to the database is lost, and their client finds what it has missed', async () => {
+  test('end where the connection to the database is lost, and go on after the one that their client names', async () => {
     const before = await hear();
     await post('said', { text: 'heard' });
     await before.has('data: heard');
@@ -576,6 +560,9 @@ describe('Server-sent events', () => {
     await after.has('data: missed');
     await post('said', { text: 'heard again' });
     await after.has('data: heard again');
+    // An event may come twice.
+    const words = [...after.text().matchAll(/data: (.*)/g)].map(([, text]) => text);
+    expect([...new Set(words)]).toEqual(['missed', 'heard again']);
   });
 
   test('whose source fails have an event without an id, and nothing of what was sent is in the log', async () => {
