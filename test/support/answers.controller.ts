@@ -53,7 +53,7 @@ class Waiting {
 @Controller('answers')
 export class AnswersController {
   @Get('csv')
-  @Operation({ id: 'exportCsv', summary: 'Rows as CSV', description: 'In three ways.', gives: CSV })
+  @Operation({ id: 'exportCsv', summary: 'Rows as CSV', gives: CSV })
   csv(@Query() { way }: Asked): string | StreamableFile | AsyncIterable<string> {
     const text = csvOf(ROWS);
     if (way === Way.text) return text;
@@ -64,7 +64,6 @@ export class AnswersController {
   @Operation({
     id: 'getRow',
     summary: 'A row, as JSON or CSV',
-    description: 'As `Accept` asks for.',
     returns: Row,
     gives: { ...CSV, types: ['application/json', 'text/csv'] },
   })
@@ -78,7 +77,6 @@ export class AnswersController {
   @Operation({
     id: 'getSummary',
     summary: 'A text, or what is to come of it',
-    description: 'With two statuses.',
     returns: Row,
     successes: [{ status: 200, gives: CSV }, { status: 202 }],
   })
@@ -95,7 +93,6 @@ export class AnswersController {
   @Operation({
     id: 'getPicture',
     summary: 'A picture',
-    description: 'From memory.',
     gives: { types: ['image/png'], example: PIXEL },
     successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
   })
@@ -107,7 +104,6 @@ export class AnswersController {
   @Operation({
     id: 'getKnown',
     summary: 'A row that a client may know',
-    description: 'As JSON.',
     returns: Row,
     successes: [{ status: 200 }, { status: 304 }],
   })

@@ -36,12 +36,7 @@ class Lines {
   @IntegerParam({ min: 1, max: 100_000_000, description: 'How many lines there are.', example: 3 })
   lines = 3;
 
-  @IntegerParam({
-    min: 0,
-    max: 100_000_000,
-    description: 'After how many lines the source fails; 0: never.',
-    example: 0,
-  })
+  @IntegerParam({ min: 0, max: 100_000_000, description: 'How many come before a failure.', example: 0 })
   failsAfter = 0;
 
   @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds between two lines.', example: 0 })
@@ -89,48 +84,43 @@ export class RecordingsController {
   ) {}
 
   @Get('report')
-  @Operation({
-    id: 'getReport',
-    summary: 'A report',
-    description: 'Which the database takes its time for.',
-    seconds: 10,
-  })
+  @Operation({ id: 'getReport', summary: 'A report', seconds: 10 })
   report(): Promise<unknown> {
     return this.transactions.manager.query('SELECT pg_sleep(4), 1 AS done');
   }
 
   @Get('nap')
-  @Operation({ id: 'getNap', summary: 'A nap', description: 'As long as it may be.', seconds: 3.5 })
+  @Operation({ id: 'getNap', summary: 'A nap', seconds: 3.5 })
   nap(): Promise<unknown> {
     return this.transactions.manager.query(`SELECT pg_sleep(${RecordingsController.wakesAfter}), 1 AS done`);
   }
 
   @Get('patient')
-  @Operation({ id: 'waitLonger', summary: 'Wait', description: 'A little longer than others.', seconds: 3.5 })
+  @Operation({ id: 'waitLonger', summary: 'Wait', seconds: 3.5 })
   async patient(): Promise<void> {
     await pause(10_000);
   }
 
   @Get('lines')
-  @Operation({ id: 'exportLines', summary: 'Export lines', description: 'As CSV.' })
+  @Operation({ id: 'exportLines', summary: 'Export lines' })
   lines(@Query() query: Lines): StreamableFile {
     return new StreamableFile(Readable.from(linesOf(query)), { type: 'text/csv' });
   }
 
   @Get('piped')
-  @Operation({ id: 'pipeLines', summary: 'Pipe lines', description: 'By hand.' })
+  @Operation({ id: 'pipeLines', summary: 'Pipe lines' })
   piped(@Query() query: Lines, @Res() response: Response): void {
     Readable.from(linesOf(query)).pipe(response.type('text/csv'));
   }
 
   @Get('generated')
-  @Operation({ id: 'generateLines', summary: 'Generate lines', description: 'As they come.' })
+  @Operation({ id: 'generateLines', summary: 'Generate lines' })
   generated(@Query() query: Lines): AsyncIterable<string> {
     return linesOf(query);
   }
 
   @Get('rows')
-  @Operation({ id: 'exportRows', summary: 'Export rows', description: 'As CSV, from the database.' })
+  @Operation({ id: 'exportRows', summary: 'Export rows' })
   async exported(@Query() query: Rows): Promise<StreamableFile> {
     const { rows: count, bytes, firstMs } = query;
     const rows = await this.rows.stream<{ id: string; text: string }>({
@@ -141,7 +131,7 @@ export class RecordingsController {
   }
 
   @Get('built-rows')
-  @Operation({ id: 'exportBuilt', summary: 'Export built rows', description: 'By a query of the builder.' })
+  @Operation({ id: 'exportBuilt', summary: 'Export built rows' })
   async built(@Query() { rows: most }: Rows): Promise<StreamableFile> {
     const { manager } = this.transactions;
     const found = manager.createQueryBuilder().select('id').addSelect('name', 'text').from('categories', 'c');
@@ -152,19 +142,19 @@ export class RecordingsController {
   }
 
   @Post('counted')
-  @Operation({ id: 'countLater', summary: 'Count rows later', description: 'In a job.', status: 204 })
+  @Operation({ id: 'countLater', summary: 'Count rows later', status: 204 })
   async countLater(): Promise<void> {
     await this.transactions.run(() => this.jobs.add('count-rows', { upTo: 100_000 }));
   }
 
   @Get('missing')
-  @Operation({ id: 'missingFile', summary: 'A file that is not there', description: 'Never.' })
+  @Operation({ id: 'missingFile', summary: 'A file that is not there' })
   missing(): StreamableFile {
     return new StreamableFile(createReadStream('/nowhere/at/all'));
   }
 
   @Get('failing-rows')
-  @Operation({ id: 'exportFailing', summary: 'Export rows', description: 'One is no number.' })
+  @Operation({ id: 'exportFailing', summary: 'Export rows' })
   async failingRows(): Promise<StreamableFile> {
     const rows = await this.rows.stream<{ id: string; text: string }>({
       sql: `SELECT CASE WHEN i < 50000 THEN i ELSE ('what was sent ' || i)::int END AS id, 'x' AS text
@@ -174,7 +164,7 @@ export class RecordingsController {
   }
 
   @Get('late-file')
-  @Operation({ id: 'lateFile', summary: 'A file', description: 'After the time of the request.' })
+  @Operation({ id: 'lateFile', summary: 'A file' })
   async lateFile(): Promise<StreamableFile> {
     await pause(3_000);
     RecordingsController.opened++;
@@ -182,7 +172,7 @@ export class RecordingsController {
   }
 
   @Get('late-piped')
-  @Operation({ id: 'latePiped', summary: 'A file by hand', description: 'After the time of the request.' })
+  @Operation({ id: 'latePiped', summary: 'A file by hand' })
   async latePiped(@Res() response: Response): Promise<void> {
     await pause(3_000);
     RecordingsController.opened++;
@@ -194,13 +184,13 @@ export class RecordingsController {
   @Header('Content-Disposition', 'attachment')
   @Header('Cache-Control', 'public, max-age=60')
   @Header('ETag', '"one"')
-  @Operation({ id: 'getLabelled', summary: 'An error', description: 'In the place of a file.' })
+  @Operation({ id: 'getLabelled', summary: 'An error' })
   labelled(): never {
     throw new BadRequestException('There is no such file.');
   }
 
   @Post('said')
-  @Operation({ id: 'say', summary: 'Say something', description: 'To all who hear.', status: 204 })
+  @Operation({ id: 'say', summary: 'Say something', status: 204 })
   async say(@Body() { text }: Said): Promise<void> {
     const one = { id: String(this.said.length + 1), text };
     await this.events.publish('said', one);
@@ -208,7 +198,7 @@ export class RecordingsController {
   }
 
   @Post('unsaid')
-  @Operation({ id: 'unsay', summary: 'Say nothing', description: 'After all.', status: 204 })
+  @Operation({ id: 'unsay', summary: 'Say nothing', status: 204 })
   async unsay(@Body() { text }: Said): Promise<void> {
     const said = this.transactions.run(async () => {
       await this.events.publish('said', { id: '0', text });
@@ -218,7 +208,7 @@ export class RecordingsController {
   }
 
   @Sse('failing')
-  @Operation({ id: 'hearFailing', summary: 'Hear of a failure', description: 'After an event.' })
+  @Operation({ id: 'hearFailing', summary: 'Hear of a failure' })
   failing(): Observable<MessageEvent> {
     const failure = Object.assign(new Error('invalid input syntax: "what was sent"'), { code: '22P02' });
     const fail = timer(100).pipe(switchMap(() => throwError(() => failure)));
@@ -226,11 +216,7 @@ export class RecordingsController {
   }
 
   @Sse('heard')
-  @Operation({
-    id: 'hear',
-    summary: 'Hear what is said',
-    description: 'From the event after `Last-Event-ID` on.',
-  })
+  @Operation({ id: 'hear', summary: 'Hear what is said' })
   heard(@Headers('last-event-id') last: string = String(this.said.length)): Observable<MessageEvent> {
     const missed = async () => this.said.filter(({ id }) => Number(id) > Number(last));
     return this.events

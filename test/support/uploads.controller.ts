@@ -74,7 +74,6 @@ export class UploadsController {
   @Operation({
     id: 'putPicture',
     summary: 'Keep a picture',
-    description: 'In the place of the one before.',
     takes: { types: ['image/png', 'image/jpeg'], maxBytes: 5_000_000, example: PIXEL },
     returns: Received,
   })
@@ -88,7 +87,6 @@ export class UploadsController {
   @Operation({
     id: 'addLines',
     summary: 'Add lines',
-    description: 'As CSV or any other text, or as JSON.',
     takes: { types: ['text/*', 'application/json'], maxBytes: 200_000, example: 'id,name\n1,Luna\n' },
     returns: Received,
   })
@@ -101,7 +99,6 @@ export class UploadsController {
   @Operation({
     id: 'addNames',
     summary: 'Add many names',
-    description: 'All at once.',
     takes: { types: ['application/json'], maxBytes: 1_048_576 },
     returns: Received,
   })
@@ -113,7 +110,6 @@ export class UploadsController {
   @Operation({
     id: 'addLong',
     summary: 'Add a long text',
-    description: 'Of which it needs the length alone.',
     takes: { types: ['application/json'], maxBytes: 14_000_000 },
     returns: Long,
   })
@@ -125,7 +121,6 @@ export class UploadsController {
   @Operation({
     id: 'addPhoto',
     summary: 'Add a photo',
-    description: 'With what it shows.',
     takes: {
       types: ['multipart/form-data'],
       maxBytes: 5_000_000,
@@ -147,7 +142,6 @@ export class UploadsController {
   @Operation({
     id: 'addAlbum',
     summary: 'Add an album',
-    description: 'All of its photos at once.',
     takes: {
       types: ['multipart/form-data'],
       maxBytes: 1_000_000,
