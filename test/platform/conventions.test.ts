@@ -6,15 +6,7 @@ import { promisify } from 'node:util';
 import { withTables } from '../../docs/configuration.ts';
 import { Config } from '../../src/config.js';
 import { call } from '../../src/testing/client.js';
-import {
-  document,
-  isOfProduct,
-  isPublic,
-  makes,
-  operations,
-  pathFrom,
-  type Placed,
-} from '../../src/testing/document.js';
+import { document, isOfProduct, isPublic, makes, operations, pathFrom } from '../../src/testing/document.js';
 import { sharedService } from '../../src/testing/service.js';
 import { promises } from '../promises.js';
 
@@ -88,21 +80,23 @@ describe('Every operation', () => {
     for (const name of names) expect(name).toMatch(/^[a-z]+(?:[A-Z][a-z0-9]+)+$/);
   });
 
-  test.each(all)(
-    '%s has a summary, one tag with a description, and code samples',
-    (_id, { operation: { summary, tags, ...rest } }) => {
-      expect(summary).toMatch(/^[A-Z]/);
-      expect(tags).toHaveLength(1);
-      const tag = document.tags.find(({ name }: { name: string }) => name === tags[0]);
-      expect(tag.description).toMatch(/\.$/);
-      const samples = rest['x-codeSamples'] as { lang: string; source: string }[];
-      expect(samples.map(({ lang }) => lang)).toEqual(['Shell', 'TypeScript']);
-    },
-  );
+  test.each(all)('%s has a summary, one tag with a description, code samples, and examples', (_id, one) => {
+    const { summary, tags, parameters = [], requestBody, responses, ...rest } = one.operation;
+    expect(summary).toMatch(/^[A-Z]/);
+    expect(tags).toHaveLength(1);
+    const tag = document.tags.find(({ name }: { name: string }) => name === tags[0]);
+    expect(tag.description).toMatch(/\.$/);
+    const samples = rest['x-codeSamples'] as { lang: string; source: string }[];
+    expect(samples.map(({ lang }) => lang)).toEqual(['Shell', 'TypeScript']);
+    const bodies = [requestBody, ...Object.values(responses)].map(mediaOf);
+    const hasExample = (media: object) => 'example' in media || 'examples' in media;
+    for (const types of bodies.filter(({ length }) => length > 0)) expect(types.some(hasExample)).toBe(true);
+    for (const parameter of parameters) expect(parameter).toHaveProperty('description');
+  });
 
   test.each(all)(
-    '%s has a success, or several, whose body is a named schema, or a text or bytes of another type',
-    (_id, { operation: { responses } }) => {
+    '%s has a success, or several, whose body is a named schema, or a text or bytes of another type, and the address of what is new',
+    (_id, { method, path, operation: { responses } }) => {
       const successes = Object.entries(responses).filter(([status]) => status < '300');
       expect(successes.length).toBeGreaterThan(0);
       const named = { $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) };
@@ -112,18 +106,12 @@ describe('Every operation', () => {
           if (type === 'application/json') expect(schema).toEqual(named);
           else expect(schema).toMatchObject({ type: 'string' });
       }
+      const isFound = operations.some((one) => one.method === 'GET' && one.path.startsWith(`${path}/{`));
+      if (method === 'POST' && isFound) expect(successes[0]![1].headers).toHaveProperty('Location');
       if (successes.length > 1 && '201' in responses)
         expect(responses['201'].headers).toHaveProperty('Location');
     },
   );
-
-  test.each(
-    all.filter(([, { method, path }]) =>
-      operations.some((one) => method === 'POST' && one.method === 'GET' && one.path.startsWith(`${path}/{`)),
-    ),
-  )('%s says where to find what it has created', (_id, { operation: { responses } }) => {
-    expect(Object.values(responses)[0]!.headers).toHaveProperty('Location');
-  });
 
   test('that takes a key, and changes something, takes an Idempotency-Key', () => {
     const changing = operations.filter(
@@ -136,20 +124,17 @@ describe('Every operation', () => {
   });
 
   test('that changes a resource with an ETag takes If-Match', () => {
-    const headersOf = ({ operation }: Placed) =>
-      Object.entries(operation.responses).find(([status]) => status < '300')![1].headers;
-    // What is told by 304 to be known is not for changes alone.
-    const tagged = operations.filter(
-      (one) => 'ETag' in headersOf(one)! && !('206' in one.operation.responses),
-    );
+    const tagged = operations.filter(({ operation: { responses } }) => {
+      const [, { headers = {} }] = Object.entries(responses).find(([status]) => status < '300')!;
+      // What is told by 304 to be known is not for changes alone.
+      return 'ETag' in headers && !('206' in responses);
+    });
     expect(tagged.length).toBeGreaterThanOrEqual(3);
-    for (const { path } of tagged) {
-      for (const { operation } of operations.filter(
-        (one) => one.path === path && /PUT|PATCH|DELETE/.test(one.method),
-      )) {
-        expect(operation.parameters!.map(({ name }) => name)).toContain('If-Match');
-        expect(Object.keys(operation.responses)).toContain('412');
-      }
+    const paths = new Set(tagged.map(({ path }) => path));
+    for (const { method, path, operation } of operations) {
+      if (!paths.has(path) || !/PUT|PATCH|DELETE/.test(method)) continue;
+      expect(operation.parameters!.map(({ name }) => name)).toContain('If-Match');
+      expect(Object.keys(operation.responses)).toContain('412');
     }
   });
 
@@ -171,13 +156,6 @@ describe('Every operation', () => {
     }
   });
 
-  test.each(all)('%s has an example of every body, and describes every parameter', (_id, { operation }) => {
-    const bodies = [operation.requestBody, ...Object.values(operation.responses)].map(mediaOf);
-    const hasExample = (media: object) => 'example' in media || 'examples' in media;
-    for (const types of bodies.filter(({ length }) => length > 0)) expect(types.some(hasExample)).toBe(true);
-    for (const parameter of operation.parameters ?? []) expect(parameter).toHaveProperty('description');
-  });
-
   test.each(all.filter(([, { operation }]) => operation.operationId.startsWith('list')))(
     '%s comes in pages',
     (_id, { operation: { parameters = [], responses } }) => {
@@ -191,19 +169,6 @@ describe('Every operation', () => {
 
 const PAGES = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md']);
 
-test.each(PAGES)('%s names no file that does not exist', (page) => {
-  const text = readFileSync(page, 'utf8').replace(/```.*?```/gs, '');
-  const named = [
-    ...text.matchAll(/`((?:[\w.-]+\/)*(?:[\w.-]+\.(?:ts|md|json|ya?ml|js|conf)|[\w.-]+\/))`/g),
-  ].map(([, name]) => name!);
-  const tests = ['test/', 'test/platform/', 'test/faults/', 'test/long/', 'test/long/providers/'];
-  const places = ['', 'src/', ...tests, 'docs/', 'deploy/'];
-  // A name followed by a colon heads the listing of a file that the reader creates.
-  const isMade = (name: string) => text.includes(`\`${name}\`:\n`);
-  const missing = named.filter((name) => !isMade(name) && !places.some((place) => existsSync(place + name)));
-  expect(missing).toEqual([]);
-});
-
 /** The anchors of a page, as GitHub makes them of its headings. */
 const anchorsOf = (page: string) =>
   [...readFileSync(page, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
@@ -213,8 +178,16 @@ const anchorsOf = (page: string) =>
       .replaceAll(' ', '-'),
   );
 
-test.each(PAGES)('%s links to files and headings that exist', (page) => {
+test.each(PAGES)('%s names files, and links to files and headings, that exist', (page) => {
   const text = readFileSync(page, 'utf8').replace(/```.*?```/gs, '');
+  const named = [
+    ...text.matchAll(/`((?:[\w.-]+\/)*(?:[\w.-]+\.(?:ts|md|json|ya?ml|js|conf)|[\w.-]+\/))`/g),
+  ].map(([, name]) => name!);
+  const tests = ['test/', 'test/platform/', 'test/faults/', 'test/long/', 'test/long/providers/'];
+  const places = ['', 'src/', ...tests, 'docs/', 'deploy/'];
+  // A name followed by a colon heads the listing of a file that the reader creates.
+  const isMade = (name: string) => text.includes(`\`${name}\`:\n`);
+  const missing = named.filter((name) => !isMade(name) && !places.some((place) => existsSync(place + name)));
   const links = [...text.matchAll(/\]\(([^)\s:]+)\)/g)].map(([, link]) => link!);
   const broken = links.filter((link) => {
     // An address of the service itself, in a guide.
@@ -223,7 +196,7 @@ test.each(PAGES)('%s links to files and headings that exist', (page) => {
     const file = path ? join(dirname(page), path) : page;
     return !existsSync(file) || (anchor !== undefined && !anchorsOf(file).includes(anchor));
   });
-  expect(broken).toEqual([]);
+  expect({ missing, broken }).toEqual({ missing: [], broken: [] });
 });
 
 test('Each promise of docs/security.md names existing tests', () => {

@@ -578,12 +578,10 @@ describe('A declaration that cannot work is refused by name', () => {
   });
 
   test('two features each with an entity of one name', () => {
-    const twin = () => {
+    const twin = () =>
       class Twin {
         id!: string;
-      }
-      return Twin;
-    };
+      };
     @Feature({ name: 'ones', entities: [twin()] })
     class OnesModule {}
     @Feature({ name: 'others', entities: [twin()] })
