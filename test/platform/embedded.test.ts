@@ -216,30 +216,18 @@ describe('A failed start of the embedded PostgreSQL', () => {
   const noRight = isRoot
     ? /^PostgreSQL does not run as root, and this process may not run it as another user: .* Start the service as another/
     : /^(?:PostgreSQL's program cannot be run|The data folder .* cannot be used): /;
+  const notOurs = /^The data folder \/x cannot be used: .* who owns it/;
+  const full = /^The data folder \/x cannot be used: .* choose another/;
+  const noAddress = /^The .* on 127\.0\.0\.1: .* set DATABASE_URL/;
+  const noLink = /Run `npm rebuild --ignore-scripts=false`\.$/;
   test.each<[string, RegExp, object]>([
     ['no right to change users', noRight, { code: 'EPERM', syscall: 'spawn' }],
     ['no other user', noRight, { code: 'EINVAL', syscall: 'chown' }],
-    [
-      'no 127.0.0.1',
-      /^The .* on 127\.0\.0\.1: .* set DATABASE_URL/,
-      { code: 'EADDRNOTAVAIL', syscall: 'listen' },
-    ],
-    [
-      'a folder of another user',
-      /^The data folder \/x cannot be used: .* who owns it/,
-      { code: 'EACCES', syscall: 'access' },
-    ],
-    ['a file of another user', /^The data folder \/x cannot be used: .* who owns it/, { errcode: 8 }],
-    [
-      'a disk that is full',
-      /^The data folder \/x cannot be used: .* choose another/,
-      { code: 'ENOSPC', syscall: 'write' },
-    ],
-    [
-      'a link that cannot be made',
-      /Run `npm rebuild --ignore-scripts=false`\.$/,
-      { code: 'EROFS', syscall: 'symlink' },
-    ],
+    ['no 127.0.0.1', noAddress, { code: 'EADDRNOTAVAIL', syscall: 'listen' }],
+    ['a folder of another user', notOurs, { code: 'EACCES', syscall: 'access' }],
+    ['a file of another user', notOurs, { errcode: 8 }],
+    ['a disk that is full', full, { code: 'ENOSPC', syscall: 'write' }],
+    ['a link that cannot be made', noLink, { code: 'EROFS', syscall: 'symlink' }],
     ['a Linux without glibc', /needs glibc.* set DATABASE_URL/, { code: 'ENOENT', syscall: 'spawn initdb' }],
     ['a folder in use', /^Another service is running on the data in \/x\. Stop it/, { errcode: 5 }],
   ])('by %s says so, and what to do', (_what, line, facts) => {

@@ -415,20 +415,16 @@ describe('Responses', () => {
 });
 
 describe('What is not an HTTP request', () => {
+  const POST = 'POST /v1/accounts HTTP/1.1\r\nHost: x\r\n';
+
   test.each([
     ['an unknown method', 'FOO /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['no request line', 'hello\r\n\r\n'],
     ['TLS', Buffer.from('1603010200010001fc0303', 'hex')],
     ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-    [
-      'two lengths',
-      'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
-    ],
-    [
-      'a length and chunks',
-      'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-    ],
-    ['a negative length', 'POST /v1/accounts HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n'],
+    ['two lengths', `${POST}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`],
+    ['a length and chunks', `${POST}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ['a negative length', `${POST}Content-Length: -1\r\n\r\n`],
     ['no Host', 'GET /v1/pets HTTP/1.1\r\n\r\n'],
     ['two Hosts', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n'],
     ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
