@@ -149,26 +149,17 @@ describe('Sign-ups and log-ins', () => {
   });
 });
 
-describe('Location and Link behind a proxy', () => {
-  let key: string;
-  beforeAll(async () => (key = await createKey(sharedService())));
-
-  const linkOf = async (...lines: string[]) => {
-    const head = [...lines, `Authorization: Bearer ${key}`].join('\r\n');
-    const { headers } = await send(proxied, `${head}\r\n\r\n`);
-    return /^<(.*)\/v1\//.exec(headers.get('link') ?? '')?.[1];
-  };
-
-  test.each([
-    ['https', 'https'],
-    ['HTTPS', 'https'],
-    ['https, http', 'https'],
-    ['!', 'http'],
-    ['ftp', 'http'],
-  ])('take the scheme from X-Forwarded-Proto: %s', async (scheme, expected) => {
-    const first = 'GET /v1/categories?limit=1 HTTP/1.1';
-    expect(await linkOf(first, 'Host: x', `X-Forwarded-Proto: ${scheme}`)).toBe(`${expected}://x`);
-  });
+test.each([
+  ['https', 'https'],
+  ['HTTPS', 'https'],
+  ['https, http', 'https'],
+  ['!', 'http'],
+  ['ftp', 'http'],
+])('Links behind a proxy take the scheme from X-Forwarded-Proto: %s', async (scheme, expected) => {
+  const lines = ['GET /v1/categories?limit=1 HTTP/1.1', 'Host: x', `X-Forwarded-Proto: ${scheme}`];
+  const authorization = `Authorization: Bearer ${await createKey(sharedService())}`;
+  const { headers } = await send(proxied, `${[...lines, authorization].join('\r\n')}\r\n\r\n`);
+  expect(headers.get('link')).toMatch(new RegExp(`^<${expected}://x/v1/`));
 });
 
 /** Without a proxy; beside another that shares its counts by Redis, if that is installed. */
