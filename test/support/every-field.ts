@@ -42,6 +42,9 @@ const CODE = {
   must: 'two capital letters, "-" and four digits',
 };
 const PRICE = { description: 'A price.', example: '12.50' };
+const EXACT = { ...PRICE, example: 12.5, as: 'number', max: '99999999999999.9999', decimals: 4 } as const;
+const DAYS = ListField({ description: 'Days.', of: DateField(DAY), max: 2 });
+const NUMBER = IntegerField({ ...ID, example: 3, min: -5, max: 5 });
 
 @ApiSchema({ name: 'Street' })
 export class StreetDto {
@@ -90,14 +93,7 @@ export class EverythingDto {
   @MoneyField(PRICE)
   price!: string;
 
-  @MoneyField({
-    ...PRICE,
-    example: 12.5,
-    as: 'number',
-    min: '-99999999999999.9999',
-    max: '99999999999999.9999',
-    decimals: 4,
-  })
+  @MoneyField({ ...EXACT, min: '-99999999999999.9999' })
   exact!: string;
 
   @PatternField(CODE)
@@ -118,12 +114,7 @@ export class EverythingDto {
   @ListField({ description: 'Texts.', of: TextField(TEXT), max: 5 })
   texts!: string[];
 
-  @ListField({
-    description: 'Numbers.',
-    of: IntegerField({ ...ID, example: 3, min: -5, max: 5 }),
-    min: 1,
-    max: 5,
-  })
+  @ListField({ description: 'Numbers.', of: NUMBER, min: 1, max: 5 })
   numbers!: number[];
 
   @ListField({ description: 'Ids.', of: Int64Field(ID), max: 5 })
@@ -138,11 +129,7 @@ export class EverythingDto {
   @ListField({ description: 'Items.', of: ItemDto, max: 4 })
   items!: ItemDto[];
 
-  @ListField({
-    description: 'Lists.',
-    of: ListField({ description: 'Days.', of: DateField(DAY), max: 2 }),
-    max: 2,
-  })
+  @ListField({ description: 'Lists.', of: DAYS, max: 2 })
   lists!: string[][];
 
   @MapField({ description: 'Texts by name.', of: TextField(TEXT), max: 3, example: { color: 'red' } })
