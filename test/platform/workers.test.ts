@@ -20,15 +20,14 @@ afterAll(async () => {
   await removeFolders();
 });
 
-/** The processes of the service that a process has started, or any other that starts with this argument. */
-function workersOf(primary: number): number[] {
+/** The processes that the service has started. */
+function workers(): number[] {
   const all = execFileSync('ps', ['-eo', 'ppid=,pid=,args='], { encoding: 'utf8' }).split('\n');
-  const children = all
-    .map((line) => /^ *(\d+) +(\d+) .*(?:main|petstore)\.js/.exec(line))
-    .filter((found) => found !== null);
-  return children.filter(([, parent]) => Number(parent) === primary).map(([, , pid]) => Number(pid));
+  return all.flatMap((line) => {
+    const [, parent, pid] = /^ *(\d+) +(\d+) .*(?:main|petstore)\.js/.exec(line) ?? [];
+    return Number(parent) === service.process.pid ? [Number(pid)] : [];
+  });
 }
-const workers = () => workersOf(service.process.pid!);
 
 function isThere(pid: number): boolean {
   // A zombie, which nobody has waited for, is `Z`.
