@@ -234,9 +234,4 @@ describe('A failed start of the embedded PostgreSQL', () => {
     const error = Object.assign(new Error('the reason'), facts);
     expect(explainStart(error, '/x')).toMatchObject({ message: expect.stringMatching(line) });
   });
-
-  test('by a bug has its stack', () => {
-    const bug = new TypeError('x');
-    expect(explainStart(bug, '/x')).toBe(bug);
-  });
 });

@@ -31,15 +31,11 @@ class Row {
   name!: string;
 }
 
-enum Way {
-  text = 'text',
-  file = 'file',
-  generated = 'generated',
-}
+const WAYS = { text: 'As a text.', file: 'As a file.', generated: 'As it comes.' };
 
 class Asked {
-  @EnumField({ name: 'Way', values: Way, description: 'How the method gives it.' })
-  way!: Way;
+  @EnumField({ name: 'Way', values: WAYS, description: 'How the method gives it.' })
+  way!: string;
 }
 
 class Waiting {
@@ -56,8 +52,8 @@ export class AnswersController {
   @Operation({ id: 'exportCsv', summary: 'Rows as CSV', gives: CSV })
   csv(@Query() { way }: Asked): string | StreamableFile | AsyncIterable<string> {
     const text = csvOf(ROWS);
-    if (way === Way.text) return text;
-    return way === Way.file ? new StreamableFile(Buffer.from(text)) : parts(text);
+    if (way === 'text') return text;
+    return way === 'file' ? new StreamableFile(Buffer.from(text)) : parts(text);
   }
 
   @Get('rows')

@@ -17,6 +17,7 @@ import {
   Tag,
   TextField,
 } from '../../src/platform/index.js';
+import { ToldDto } from './every-field.js';
 
 /** Operations with a body and without one, by every method that may have it. */
 
@@ -57,11 +58,6 @@ class NewThingDto {
 
   @ObjectField({ description: 'What it wears.', of: CollarDto })
   collar!: CollarDto;
-}
-
-class ToldDto {
-  @TextField({ description: 'What was understood.', max: 500 })
-  told!: string;
 }
 
 const told = (...values: unknown[]): ToldDto => ({ told: JSON.stringify(values) });

@@ -22,7 +22,7 @@ class Received {
   @TextField({ description: 'What it is.', example: 'Buffer', max: 100 })
   kind!: string;
 
-  @TextField({ description: 'Its bytes, or what else there is of it.', example: '70', max: 1_000 })
+  @TextField({ description: 'Its bytes, or what else there is of it.', example: '70', max: 100_000_000 })
   size!: string;
 }
 
@@ -43,11 +43,6 @@ class NewPhoto {
 
   @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100 })
   age = 0;
-}
-
-class Long {
-  @TextField({ description: 'A text.', example: 'xx', max: 100_000_000 })
-  text!: string;
 }
 
 @ApiSchema({ name: 'NewLong' })
@@ -111,10 +106,10 @@ export class UploadsController {
     id: 'addLong',
     summary: 'Add a long text',
     takes: { types: ['application/json'], maxBytes: 14_000_000 },
-    returns: Long,
+    returns: Received,
   })
-  long(@Body() { length }: NewLong): Long {
-    return { text: 'x'.repeat(length) };
+  long(@Body() { length }: NewLong): Received {
+    return { kind: 'long', size: 'x'.repeat(length) };
   }
 
   @Post('photos')
