@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { NOT_BLANK, PLAIN } from '../../src/platform/api/formats.js';
+import type { Operation } from '../../src/testing/document.js';
 
 /** The parts of an OpenAPI document that clients rely on. */
 export interface Api {
@@ -7,27 +8,6 @@ export interface Api {
   info: { version: string; 'x-release'?: string };
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Schema> };
-}
-
-interface Operation {
-  operationId: string;
-  'x-stability'?: 'beta' | 'experimental';
-  'x-deprecated-sunset'?: string;
-  security: Record<string, string[]>[];
-  parameters?: Parameter[];
-  requestBody?: Content & { required?: boolean };
-  responses: Record<string, Content & { headers?: object }>;
-}
-
-interface Parameter {
-  name: string;
-  in: string;
-  required?: boolean;
-  schema: Schema;
-}
-
-interface Content {
-  content?: Record<string, { schema: Schema }>;
 }
 
 interface Schema {
@@ -59,8 +39,9 @@ export function findForbidden(before: Api, after: Api, today = new Date()): stri
   const allowed = { stable: isMajor, beta: isMinor, experimental: true };
   return Object.entries(before.paths).flatMap(([path, item]) =>
     Object.entries(item).flatMap(([method, operation]) => {
-      const isOver = new Date(operation['x-deprecated-sunset'] ?? '9999-12-31') <= today;
-      if (isOver || allowed[operation['x-stability'] ?? 'stable']) return [];
+      const sunset = operation['x-deprecated-sunset'] as string | undefined;
+      const isOver = sunset !== undefined && new Date(sunset) <= today;
+      if (isOver || allowed[stabilityOf(operation)]) return [];
       const found = new Comparison(before, after).operations(operation, after.paths[path]?.[method]);
       return found.map((what) => `${operation.operationId}: ${what}`);
     }),
@@ -84,7 +65,7 @@ class Comparison {
     if (!is) return ['is gone'];
     const breaks: string[] = [];
     if (is.operationId !== was.operationId) breaks.push(`is named ${is.operationId}`);
-    if (rank(is) > rank(was)) breaks.push(`is ${is['x-stability']} now`);
+    if (rank(is) > rank(was)) breaks.push(`is ${stabilityOf(is)} now`);
     if (schemesOf(is) !== schemesOf(was)) breaks.push('asks for other credentials');
     return [...breaks, ...this.parameters(was, is), ...this.bodies(was, is), ...this.answers(was, is)];
   }
@@ -157,17 +138,17 @@ class Comparison {
   }
 }
 
-function rank({ 'x-stability': stability }: Operation): number {
-  return [undefined, 'beta', 'experimental'].indexOf(stability);
-}
+const stabilityOf = (one: Operation) =>
+  (one['x-stability'] ?? 'stable') as 'stable' | 'beta' | 'experimental';
+const rank = (one: Operation) => ['stable', 'beta', 'experimental'].indexOf(stabilityOf(one));
 
 /** The ways to be let in. A key has the permissions that operations came to need later, unless its account lacks them. */
 function schemesOf({ security }: Operation): string {
   return [...new Set(security.flatMap((one) => Object.keys(one)))].toSorted().join();
 }
 
-function schemaOf(owner?: Content): Schema | undefined {
-  return owner?.content?.['application/json']?.schema;
+function schemaOf(owner?: { content?: Record<string, { schema: object }> }): Schema | undefined {
+  return owner?.content?.['application/json']?.schema as Schema | undefined;
 }
 
 function resolve({ components }: Api, schema: Schema): Schema {
