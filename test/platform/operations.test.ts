@@ -10,7 +10,6 @@ import { from, type Observable } from 'rxjs';
 import '../support/features.js';
 import { PetsModule } from '../../src/pets/pets.module.js';
 import { referencePage } from '../../src/platform/docs/site/reference.js';
-import type { Success } from '../../src/platform/api/index.js';
 import { operationsIn, problemsIn } from '../../src/platform/api/operations.js';
 import { Features } from '../../src/platform/features/index.js';
 import {
@@ -549,10 +548,6 @@ describe('Fields of every kind', () => {
 describe('A declaration that cannot work is refused by name', () => {
   test.each<[string, Partial<Parameters<typeof Operation>[0]>]>([
     ['has no example of what it gives', { gives: { types: ['text/csv'] } }],
-    [
-      'gives parts (206), and needs the success 304 too',
-      { successes: [{ status: 200 }, { status: 206 }] as [Success, ...Success[]] },
-    ],
     ['may take a body of at most', { takes: { types: ['text/csv'], maxBytes: 2 ** 26, example: '' } }],
     ['has no example of what it takes', { takes: { types: ['text/csv'], maxBytes: 1 } }],
   ])('an operation that %s %j', (message, options) => {
