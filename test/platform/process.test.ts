@@ -122,15 +122,6 @@ describe('a start on the data of an earlier one', () => {
     other.kill('SIGTERM');
     expect(await once(other, 'exit')).toEqual([null, 'SIGTERM']);
   });
-
-  test('takes its database down with it if a bug ends it', async () => {
-    const bug = `data:text/javascript,process.on('SIGUSR2',()=>{throw(Error('bug'))})`;
-    const run = nodeStart({ DATA_DIR, NODE_OPTIONS: `--import=${bug}` });
-    await run.ready();
-    run.signal('SIGUSR2');
-    expect(await run.end).not.toBe(0);
-    await eventually(() => postgresOn(DATA_DIR).length === 0);
-  });
 });
 
 describe('a start that cannot go on says why in one line, ends with 1 and leaves nothing running', () => {
