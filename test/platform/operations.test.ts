@@ -347,9 +347,9 @@ describe('A body', () => {
     expect(other.body).toMatchObject({ message: expect.not.stringContaining('thingId') });
   });
 
-  test('has an example that is accepted, though its fields have none', async () => {
+  test('has an example that is accepted, though its enumeration has none', async () => {
     const { example } = document.paths['/bodies'].post.requestBody.content['application/json'];
-    expect(example).toEqual({ size: 'tiny', collar: { material: 'leather' } });
+    expect(example).toEqual({ size: 'tiny' });
     expect(await ask('POST', '', example)).toMatchObject(told(example));
   });
 });
