@@ -8,7 +8,7 @@ import { load } from 'js-yaml';
 import { AccountCounts } from '../../src/platform/http/observability.js';
 import { Metrics } from '../../src/platform/telemetry/metrics.js';
 import { call, createAccount, createKey, send } from '../../src/testing/client.js';
-import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
+import { query, type Service, startService } from '../../src/testing/service.js';
 import { readMetrics, type Sample, valueOf } from '../support/metrics.js';
 import { eventually, ROOT } from '../support/npm.js';
 
@@ -16,7 +16,6 @@ type Line = Record<string, unknown>;
 
 /** All that can be observed is. */
 let service: Service;
-let databaseUrl: string;
 let collector: Awaited<ReturnType<typeof startCollector>>;
 let metricsUrl: string;
 let key: string;
@@ -24,10 +23,9 @@ let key: string;
 let plain: Service;
 
 beforeAll(async () => {
-  databaseUrl = await createDatabase('TEMPLATE migrated');
   collector = await startCollector();
   const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' };
-  const env = { ...traced, DATABASE_URL: databaseUrl, LOG_LEVEL: 'debug', METRICS_PORT: '0' };
+  const env = { ...traced, LOG_LEVEL: 'debug', METRICS_PORT: '0' };
   [service, plain] = await Promise.all([startService(env), startService()]);
   metricsUrl = /Metrics +(\S+)/.exec(service.output())![1]!;
   key = await createKey(service);
@@ -238,14 +236,14 @@ describe('Readiness', () => {
 
   test('needs every migration of the build; liveness does not', async () => {
     const [taken] = await query<{ name: string; timestamp: string }>(
-      databaseUrl,
+      service.databaseUrl,
       'DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations) RETURNING name, timestamp',
     );
     await eventually(async () => (await ready()) === 503);
     expect((await call(service, 'GET', '/health/live')).status).toBe(200);
     await eventually(() => service.output().includes(`lacks ${taken!.name}`));
     const again = 'INSERT INTO migrations (timestamp, name) VALUES ($1, $2)';
-    await query(databaseUrl, again, [taken!.timestamp, taken!.name]);
+    await query(service.databaseUrl, again, [taken!.timestamp, taken!.name]);
     await eventually(async () => (await ready()) === 200);
   });
 });
@@ -339,13 +337,13 @@ test('The log has the reason of a failure at the level of its status, and never 
   await call(service, 'GET', `/v1/${words}/${account.email}`, { key: own });
   // As PostgreSQL itself quotes a value that is none of its type.
   await query(
-    databaseUrl,
+    service.databaseUrl,
     `CREATE FUNCTION quote() RETURNS trigger LANGUAGE plpgsql AS
        $$ BEGIN RAISE 'invalid input syntax: %', NEW.message USING ERRCODE = '22P02'; END $$;
      CREATE TRIGGER quote BEFORE INSERT ON messages FOR EACH ROW EXECUTE FUNCTION quote()`,
   );
   const odd = await call(service, 'POST', '/v1/messages', { key: own, body: { message } });
-  await query(databaseUrl, 'DROP TABLE categories CASCADE');
+  await query(service.databaseUrl, 'DROP TABLE categories CASCADE');
   const failed = await call(service, 'POST', '/v1/categories', { key: own, body: { name: category } });
   const linesFor = async ({ headers }: { headers: Headers }) => {
     const id = headers.get('x-request-id');
