@@ -9,7 +9,6 @@ import { Insert, Operation, Public, TextField } from '../../src/platform/index.j
 import { type Answer, call, createAccount, createKey, expectError } from '../../src/testing/client.js';
 import { Customer, times, untilServed } from '../support/customer.js';
 import { startExtended } from '../support/extended.js';
-import { behind, cutOff } from '../support/held.js';
 import { eventually } from '../support/npm.js';
 import { isThorough } from '../support/thorough.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
@@ -79,16 +78,7 @@ describe('Idempotency-Key', () => {
     expectError(await send(20_001), 422, 'idempotency_key_reused');
   });
 
-  test('carries out every simultaneous retry of a request whose first try fails', async () => {
-    const lost = { ...PET, categoryId: 4711 };
-    await eventually(async () => {
-      const retryKey = randomUUID();
-      const answers = await times(5, () => post('/v1/pets', lost, retryKey));
-      return answers.every(({ body }) => body.code === 'category_not_found');
-    });
-  });
-
-  test('answers 422 to another body, or another operation, under the same key', async () => {
+  test('answers 422 to another body under the same key', async () => {
     for (const [path, body, other, table] of await writes()) {
       const retryKey = randomUUID();
       await post(path, body, retryKey);
@@ -96,8 +86,6 @@ describe('Idempotency-Key', () => {
       expectError(await post(path, other, retryKey), 422, 'idempotency_key_reused');
       expect(await count(table)).toBe(before);
     }
-    await post('/v1/pets', PET, 'shared');
-    expectError(await post('/v1/messages', { message: 'Hello' }, 'shared'), 422, 'idempotency_key_reused');
   });
 
   test('answers 422 to the same body under the same key on another path', async () => {
@@ -198,21 +186,6 @@ describe('Idempotency-Key', () => {
     const malformed = await patch(id, 'recorded-too', { 'If-Match': 'malformed' });
     expect([malformed.status, malformed.text]).toEqual([200, approved.text]);
     expect(await counts()).toEqual([before[0]! + 1, before[1]! + 2, before[2]! + 2]);
-    const [record] = await query(
-      service.databaseUrl,
-      `SELECT action, details::text FROM audit_log WHERE subject_id = $1 AND action = 'order.placed'`,
-      [String(id)],
-    );
-    expect(record).toEqual({ action: 'order.placed', details: `{"petId": ${petId}}` });
-  });
-
-  test('decides an overtaken change by the state that the faster change left', async () => {
-    const { id } = (await post('/v1/store/orders', { petId: await newPet() }, randomUUID())).body;
-    const options = { key, body: { status: 'approved' }, headers: { 'Idempotency-Key': randomUUID() } };
-    const late = behind(service, `UPDATE orders SET status = 'cancelled' WHERE id = ${id}`, () =>
-      call(service, 'PATCH', `/v1/store/orders/${id}`, options),
-    );
-    expectError(await late, 409, 'invalid_transition');
   });
 
   test('answers 409 to any number of retries while the first request takes too long elsewhere', async () => {
@@ -324,23 +297,6 @@ describe('Idempotency-Key', () => {
     const left = () => query(service.databaseUrl, sql);
     await eventually(async () => (await left()).length === 1);
     expect(await left()).toEqual([{ key: 'fresh' }]);
-  });
-
-  test('is 1 to 255 visible ASCII characters, once', async () => {
-    const valid = fc.string({
-      unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
-      minLength: 1,
-      maxLength: 255,
-    });
-    await fc.assert(
-      fc.asyncProperty(valid, async (one) => {
-        expect((await post('/v1/messages', { message: one }, one)).body.message).toBe(one);
-      }),
-      { numRuns: isThorough ? 100 : 10 },
-    );
-    for (const bad of ['', 'a b', 'x'.repeat(256), 'é']) {
-      expectError(await post('/v1/pets', PET, bad), 400, 'validation_failed');
-    }
   });
 
   test('makes a retried change happen once, even a change that would fail the second time', async () => {
@@ -462,9 +418,7 @@ describe('Writes of the same moment, with keys and without', () => {
   const FAULTS: [what: string, happens: () => Promise<void>, tries: number][] = [
     ['nothing else happens', () => Promise.resolve(), 2],
     ['statements and connections are cut off', cutOffOften, 3],
-    ['an instance is killed', kill, 1],
   ];
-  const UNKNOWN = { status: 503, text: '', body: { code: 'service_unavailable' } };
 
   test.each(FAULTS)('are each made once or not at all while %s', async (_what, happens, tries) => {
     await fc.assert(
@@ -491,13 +445,7 @@ describe('Writes of the same moment, with keys and without', () => {
           const headers: Record<string, string> | undefined =
             one.keyed === undefined ? undefined : { 'Idempotency-Key': idempotencyKey };
           const instance = [service, second][one.at]!;
-          const answer = await call(instance, method, path, { key: bearer, body, headers }).catch(
-            (error: Error) => {
-              // Nothing tells what a killed instance has done.
-              if (happens !== kill || error.message !== 'fetch failed') throw error;
-              return UNKNOWN;
-            },
-          );
+          const answer = await call(instance, method, path, { key: bearer, body, headers });
           return {
             ...one,
             idempotencyKey,
@@ -559,12 +507,11 @@ describe('Writes of the same moment, with keys and without', () => {
   /** Cancels statements and closes connections of both instances for a moment. */
   async function cutOffOften(): Promise<void> {
     for (let i = 0; i < 6; i++)
-      await cutOff(service, i % 3 === 2 ? 'pg_terminate_backend' : 'pg_cancel_backend', 2);
-  }
-
-  /** Kills an instance in the midst of its work, and starts it again. */
-  async function kill(): Promise<void> {
-    second.process.kill('SIGKILL');
-    second = await startService({ DATABASE_URL: service.databaseUrl });
+      await query(
+        service.databaseUrl,
+        `SELECT ${i % 3 === 2 ? 'pg_terminate_backend' : 'pg_cancel_backend'}(pid) FROM pg_stat_activity
+         WHERE application_name = 'petstore' AND datname = current_database() AND state <> 'idle'
+         ORDER BY random() LIMIT 2`,
+      );
   }
 });

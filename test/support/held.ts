@@ -23,20 +23,6 @@ export async function behind<T>(
   }
 }
 
-/** Cancels up to `most` running statements of a service, or closes their connections. */
-export async function cutOff(
-  { databaseUrl }: TestedService,
-  how: 'pg_cancel_backend' | 'pg_terminate_backend',
-  most: number,
-): Promise<void> {
-  await query(
-    databaseUrl,
-    `SELECT ${how}(pid) FROM pg_stat_activity WHERE application_name = 'petstore'
-       AND datname = current_database() AND state <> 'idle' ORDER BY random() LIMIT $1`,
-    [most],
-  );
-}
-
 /** Locks a table, so that every query on it waits while `run` runs. */
 export async function withTableLocked(
   { databaseUrl }: TestedService,
