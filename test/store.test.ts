@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import fc from 'fast-check';
 import { type Answer, call, expectError, TIMESTAMP } from '../src/testing/client.js';
 import { nextOf, walk } from '../src/testing/paging.js';
 import { query, sharedService } from '../src/testing/service.js';
@@ -176,70 +175,6 @@ describe('An animal', () => {
     expectError(await bob.place(petId), 409, 'pet_not_available');
     expect(await ada.petStatus(petId)).toBe('available');
   });
-});
-
-type Command = { by: number; pet: number } | { by: number; order: number; to: string };
-
-/** The expected state of the store: three animals that can be ordered and one without a status, and their orders. */
-class Model {
-  readonly orders: { id: number; by: Customer; pet: Model['pets'][number]; status: string }[] = [];
-
-  private constructor(readonly pets: { id: number; status?: string }[]) {}
-
-  static async start(): Promise<Model> {
-    const statuses = ['available', 'available', 'available', undefined];
-    return new Model(
-      await times(4, async (i) => ({ id: await ada.addPet(statuses[i]), status: statuses[i] })),
-    );
-  }
-
-  /** Does one thing in the store, and checks that the answer is as expected. */
-  async run(command: Command): Promise<void> {
-    const by = command.by ? ada : bob;
-    if ('pet' in command) await this.place(by, this.pets[command.pet]!);
-    else if (this.orders.length > 0)
-      await this.move(by, this.orders[command.order % this.orders.length]!, command.to);
-    const ids = this.pets.map(({ id }) => id).toString();
-    const { body } = await call(service, 'GET', `/v1/pets?ids=${ids}`, { key: ada.key });
-    const statuses = new Map((body as Model['pets']).map(({ id, status }) => [id, status]));
-    for (const { id, status } of this.pets) expect(statuses.get(id)).toBe(status);
-  }
-
-  private async place(by: Customer, pet: Model['pets'][number]): Promise<void> {
-    const answer = await by.place(pet.id);
-    if (pet.status !== 'available') return void expectError(answer, 409, 'pet_not_available');
-    expect(answer.body).toMatchObject({ petId: pet.id, status: 'placed' });
-    pet.status = 'pending';
-    this.orders.push({ id: answer.body.id, by, pet, status: 'placed' });
-  }
-
-  private async move(by: Customer, order: Model['orders'][number], to: string): Promise<void> {
-    const answer = await by.move(order.id, to);
-    const petStatus = MOVES[`${order.status} ${to}`];
-    if (by !== order.by) return void expectError(answer, 404, 'order_not_found');
-    if (!petStatus) return void expectError(answer, 409, 'invalid_transition');
-    expect(answer.body).toMatchObject({ id: order.id, status: to });
-    order.status = to;
-    order.pet.status = petStatus;
-  }
-}
-
-test('Any sequence of orders and moves by two accounts does what the state machine says', async () => {
-  const by = fc.nat(1);
-  const command = fc.oneof(fc.record({ by, pet: fc.nat(3) }), {
-    weight: 3,
-    arbitrary: fc.record({ by, order: fc.nat(5), to: fc.constantFrom<string>(...STATUSES) }),
-  });
-  const commands = fc.array<Command>(command, { minLength: 5, maxLength: 25, size: 'max' });
-  await fc.assert(
-    fc.asyncProperty(commands, async (sequence) => {
-      const model = await Model.start();
-      for (const one of sequence) await model.run(one);
-      for (const { id, by: owner, pet, status } of model.orders)
-        expect((await owner.get(id)).body).toMatchObject({ id, petId: pet.id, status });
-    }),
-    { numRuns: 20 },
-  );
 });
 
 describe('The ETag of an order', () => {
