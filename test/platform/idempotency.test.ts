@@ -407,6 +407,7 @@ describe('Writes of the same moment, with keys and without', () => {
     /** One of a few animals, orders, or categories. */
     which: number;
   }
+  type Request = [method: string, path: string, body: object];
   const sent = fc.record<Sent>({
     kind: fc.constantFrom('pet', 'pet', 'homeless', 'order', 'move', 'message', 'category'),
     keyed: fc.option(fc.nat(3), { nil: undefined }),
@@ -428,31 +429,23 @@ describe('Writes of the same moment, with keys and without', () => {
         const { key: bearer } = customer;
         const pets = await times(3, () => newPet());
         const orders = (await times(3, () => customer.orderAt('placed'))).map(({ id }) => id);
-        const requestOf = ({ kind, which }: Sent): [method: string, path: string, body: object] =>
-          (
-            ({
-              pet: ['POST', '/v1/pets', { name: run, categoryId: 1 }],
-              homeless: ['POST', '/v1/pets', { name: run, categoryId: 987_654 }],
-              order: ['POST', '/v1/store/orders', { petId: pets[which] }],
-              move: ['PATCH', `/v1/store/orders/${orders[which]}`, { status: 'approved' }],
-              message: ['POST', '/v1/messages', { message: run }],
-              category: ['POST', '/v1/categories', { name: `${run} ${which}` }],
-            }) satisfies Record<Sent['kind'], [string, string, object]>
-          )[kind];
+        const requestsFor = (which: number): Record<Sent['kind'], Request> => ({
+          pet: ['POST', '/v1/pets', { name: run, categoryId: 1 }],
+          homeless: ['POST', '/v1/pets', { name: run, categoryId: 987_654 }],
+          order: ['POST', '/v1/store/orders', { petId: pets[which] }],
+          move: ['PATCH', `/v1/store/orders/${orders[which]}`, { status: 'approved' }],
+          message: ['POST', '/v1/messages', { message: run }],
+          category: ['POST', '/v1/categories', { name: `${run} ${which}` }],
+        });
         const ask = async (one: Sent) => {
-          const [method, path, body] = requestOf(one);
+          const [method, path, body] = requestsFor(one.which)[one.kind];
           const idempotencyKey = `${run} ${one.kind} ${one.which} ${one.keyed}`.replaceAll(' ', '-');
           const headers: Record<string, string> | undefined =
             one.keyed === undefined ? undefined : { 'Idempotency-Key': idempotencyKey };
           const instance = [service, second][one.at]!;
           const answer = await call(instance, method, path, { key: bearer, body, headers });
-          return {
-            ...one,
-            idempotencyKey,
-            status: answer.status,
-            text: answer.text,
-            code: answer.body.code,
-          };
+          const { status, text } = answer;
+          return { ...one, idempotencyKey, status, text, code: answer.body.code };
         };
         const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
         const meanwhile = begun.then(happens);

@@ -23,34 +23,19 @@ const ODD_NAMES = ['__proto__', 'constructor', 'toString', 'then', 'length', 'id
 const SPACES = ['', ' ', '\n', '\t\r\n '];
 
 /** Values of a schema: strings as they are, all others as JSON writes them. */
-export function valueOf(schema: Schema): Arbitrary<string> {
-  const {
-    type,
-    format,
-    enum: values,
-    minimum,
-    maximum,
-    items,
-    maxItems,
-    minLength,
-    maxLength,
-    pattern,
-    'x-future': future,
-  } = resolve(schema);
+export function valueOf(given: Schema): Arbitrary<string> {
+  const schema = resolve(given);
+  const { type, format, enum: values, items, maxItems, minLength, maxLength, pattern } = schema;
   if (values) return fc.constantFrom(...values);
   if (type === 'array')
     return fc.array(valueOf(items!), { minLength: 1, maxLength: maxItems! }).map((all) => all.join(','));
   if (type === 'integer' && format === 'int64')
     return fc.oneof(fc.constantFrom(...EDGES), fc.bigInt(INT64)).map(String);
-  if (type === 'integer') return fc.integer({ min: minimum!, max: maximum! }).map(String);
+  if (type === 'integer') return fc.integer({ min: schema.minimum!, max: schema.maximum! }).map(String);
   if (type === 'boolean') return fc.constantFrom('true', 'false');
-  if (format === 'uuid')
-    return fc.oneof(
-      fc.uuid(),
-      fc.uuid().map((id) => id.toUpperCase()),
-    );
+  if (format === 'uuid') return fc.uuid().chain((id) => fc.constantFrom(id, id.toUpperCase()));
   if (format === 'email') return fc.emailAddress();
-  if (format === 'decimal') return decimal(resolve(schema));
+  if (format === 'decimal') return decimal(schema);
   if (format === 'date') return day();
   if (format === 'uri')
     return fc
@@ -58,8 +43,9 @@ export function valueOf(schema: Schema): Arbitrary<string> {
       .filter((url) => url.length <= maxLength!);
   // A text that has a form of its own; the others have a least length.
   if (pattern && minLength === undefined) return fc.stringMatching(new RegExp(pattern));
-  if (format === 'date-time') return time(future ? Date.now() : Date.parse('0000-01-01T00:00:00Z'));
-  return text(resolve(schema));
+  if (format === 'date-time')
+    return time(schema['x-future'] ? Date.now() : Date.parse('0000-01-01T00:00:00Z'));
+  return text(schema);
 }
 
 /** Any Unicode except NUL; lengths are in code points, up to the longest allowed. */
