@@ -202,10 +202,6 @@ describe('POST /pets', () => {
     );
   });
 
-  test.each(['', 'x'.repeat(256), ' \t\u2003', null, 5])('refuses the name %j', async (name) => {
-    expectError(await create({ name, categoryId: 1 }), 400, 'validation_failed');
-  });
-
   test('answers 400 category_not_found for a category that does not exist', async () => {
     for (const id of ['987654', '9223372036854775807', '-9223372036854775808'])
       expectError(await create(`{"name":"Rex","categoryId":${id}}`), 400, 'category_not_found');
