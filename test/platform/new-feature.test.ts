@@ -99,9 +99,4 @@ describe('The documentation', () => {
     expect(title).toBeDefined();
     expect(`\n${title === LIST ? listed : read(title!)}`).toContain(`\n${code}`);
   });
-
-  test('shows something of every file of examples/vets', () => {
-    const shown = listings.map(({ title }) => title);
-    for (const file of filesOf('examples/vets')) expect(shown).toContain(`examples/vets/${file}`);
-  });
 });
