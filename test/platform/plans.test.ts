@@ -349,17 +349,9 @@ test('The examined statements are those of every list, and of all other work of 
 });
 
 test('Every table has rows: those that no example fills get theirs by `rows` of the facts of their feature', async () => {
-  const counts = await Promise.all(
-    tables.map((table) =>
-      query<{ table: string }>(service.databaseUrl, `SELECT '${table}' AS table FROM ${table} LIMIT 1`),
-    ),
-  );
-  expect(
-    counts
-      .flat()
-      .map(({ table }) => table)
-      .toSorted(),
-  ).toEqual(tables.toSorted());
+  const rows = (table: string) => query(service.databaseUrl, `SELECT FROM ${table} LIMIT 1`);
+  const counts = await Promise.all(tables.map(async (table) => [table, (await rows(table)).length]));
+  expect(counts.filter(([, count]) => count === 0)).toEqual([]);
 });
 
 test('Outdated statistics of a table that has grown make no statement scan or sort it', async () => {
