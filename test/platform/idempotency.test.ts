@@ -195,23 +195,17 @@ describe('Idempotency-Key', () => {
     );
     for (const [path, body] of await writes()) {
       const retryKey = randomUUID();
-      const elsewhere = new Client({ connectionString: service.databaseUrl });
-      await elsewhere.connect();
-      try {
-        await elsewhere.query('BEGIN');
-        await elsewhere.query(
-          `INSERT INTO idempotency_keys (account_id, key, request_hash, body) VALUES ($1, $2, '', '')`,
-          [owner!.account_id, retryKey],
-        );
-        const options = { key, body, headers: { 'Idempotency-Key': retryKey } };
-        const answers = await Promise.all([
-          ...Array.from({ length: 10 }, () => post(path, body, retryKey)),
-          ...Array.from({ length: 10 }, () => call(second, 'POST', path, options)),
-        ]);
-        for (const answer of answers) expectError(answer, 409, 'idempotency_key_in_use');
-      } finally {
-        await elsewhere.end();
-      }
+      const undo = await lock(
+        `INSERT INTO idempotency_keys (account_id, key, request_hash, body)
+         VALUES (${owner!.account_id}, '${retryKey}', '', '')`,
+      );
+      const options = { key, body, headers: { 'Idempotency-Key': retryKey } };
+      const answers = await Promise.all([
+        ...Array.from({ length: 10 }, () => post(path, body, retryKey)),
+        ...Array.from({ length: 10 }, () => call(second, 'POST', path, options)),
+      ]);
+      for (const answer of answers) expectError(answer, 409, 'idempotency_key_in_use');
+      await undo();
       expect((await post(path, body, retryKey)).status).toBeLessThan(300);
     }
   });
@@ -382,7 +376,7 @@ function writtenOtherwise(value: unknown): string {
   return `{ ${members.map(([name, one]) => `${JSON.stringify(name)} : ${writtenOtherwise(one)}`).join(' ,\t')} }`;
 }
 
-/** Runs a statement whose locks are held until the returned function is called. */
+/** Runs a statement whose locks are held until the returned function is called, which undoes it. */
 async function lock(sql: string): Promise<() => Promise<void>> {
   const client = new Client({ connectionString: service.databaseUrl });
   await client.connect();
