@@ -59,11 +59,6 @@ describe('GET /pets', () => {
       expectError(await list(`?limit=${limit}`), 400, 'validation_failed');
   });
 
-  test('ignores parameters that it does not know', async () => {
-    const search = '?limit=3&colour=red&page=9&__proto__=1&=&%ff=%zz&constructor[limit]=1';
-    expect(idsOf(await list(search))).toHaveLength(3);
-  });
-
   test('returns the animals with up to 100 requested ids, each once, and ignores unknown ids', async () => {
     expect(idsOf(await list('?ids=5,3,3,99999,-1,4'))).toEqual([3, 4, 5]);
     const hundred = Array.from({ length: 100 }, (_, i) => i + 1);
@@ -289,10 +284,6 @@ describe('Identifiers', () => {
 });
 
 describe('GET /pets/{petId}', () => {
-  test.each(['0', '-1', '9223372036854775807', '-9223372036854775808'])('answers 404 for %s', async (id) => {
-    expectError(await get(id), 404, 'pet_not_found');
-  });
-
   test.each(['9223372036854775808', '1.0', '007', '%205', '٣'])(
     'answers 400 for %s, which is not an int64',
     async (id) => {
