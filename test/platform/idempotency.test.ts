@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import '../support/features.js';
 import { Insert, Operation, Public, TextField } from '../../src/platform/index.js';
-import { type Answer, call, createAccount, createKey, expectError } from '../../src/testing/client.js';
+import { type Answer, call, createKey, expectError } from '../../src/testing/client.js';
 import { Customer, times, untilServed } from '../support/customer.js';
 import { startExtended } from '../support/extended.js';
 import { eventually } from '../support/npm.js';
@@ -317,15 +317,6 @@ describe('Idempotency-Key', () => {
       409,
       'invalid_transition',
     );
-  });
-
-  test('has no effect on operations that do not offer it', async () => {
-    const account = await createAccount(service);
-    const headers = { 'Idempotency-Key': 'same' };
-    for (const name of ['one', 'two']) {
-      const { body } = await call(service, 'POST', '/v1/api-keys', { account, body: { name }, headers });
-      expect(body.name).toBe(name);
-    }
   });
 });
 
