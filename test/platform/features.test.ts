@@ -1,6 +1,5 @@
 import 'reflect-metadata';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CategoriesModule } from '../../src/categories/categories.module.js';
@@ -15,7 +14,7 @@ import {
   startService,
   type TestedService,
 } from '../../src/testing/service.js';
-import { eventually, ROOT, runNode } from '../support/npm.js';
+import { eventually, newFolder, removeFolders, ROOT, runNode } from '../support/npm.js';
 
 const PROGRAM = fileURLToPath(new URL('../support/with-features.js', import.meta.url));
 const COMMAND = join(ROOT, 'dist/src/commands/petstore.js');
@@ -32,6 +31,8 @@ async function toldBy(service: TestedService): Promise<{ document: Document; pag
   const pages = await Promise.all(['/reference', '/guides', '/', '/metrics'].map(get));
   return { document: JSON.parse(await get('/openapi.json')), pages: pages.join('\n') };
 }
+
+afterAll(removeFolders);
 
 describe('Features that are taken out', () => {
   const without = ['messages', 'store', 'pets'];
@@ -125,44 +126,32 @@ describe('Features that are taken out', () => {
   });
 });
 
-describe('A service in a folder of its own', () => {
-  let folder: string;
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'petstore-own-'));
-    mkdirSync(join(folder, 'node_modules'));
-    symlinkSync(ROOT, join(folder, 'node_modules/petstore'));
-  });
-  afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-  const write = (path: string, text: string) => {
-    mkdirSync(join(folder, path, '..'), { recursive: true });
-    writeFileSync(join(folder, path), text);
-  };
-
-  test('has the features that its package.json names, in all commands, and their migrations run whenever they come', async () => {
-    const DATABASE_URL = await createDatabase('TEMPLATE migrated');
-    const petstore = { features: './features.js', without: ['messages'] };
-    write('package.json', JSON.stringify({ petstore, type: 'module' }));
-    // In JavaScript as a compiler writes it. Its migration is earlier than the last of the pet store's.
-    write(
-      'features.js',
-      `import { Feature } from ${JSON.stringify(pathToFileURL(join(ROOT, 'dist/src/platform/index.js')))};
-       class Migration1795219200005 {
-         async up(runner) { await runner.query('CREATE TABLE clinics (id bigint)'); }
-         async down() {}
-       }
-       class Module {}
-       Feature({ name: 'clinics', migrations: [Migration1795219200005], permissions: { 'clinics:read': 'Read.' } })(Module);
-       export const FEATURES = [Module];`,
-    );
-    const options = { cwd: folder, env: { DATABASE_URL } };
-    const migrated = await runNode([COMMAND, 'migrate'], options);
-    expect(migrated).toMatchObject({ code: 0, stdout: 'Migrated: Migration1795219200005.\n' });
-    expect(await query(DATABASE_URL, 'SELECT FROM clinics')).toEqual([]);
-    await runNode([COMMAND, 'openapi'], options);
-    const document = JSON.parse(readFileSync(join(folder, 'openapi.json'), 'utf8')) as Document;
-    const allowed = document.components.schemas.Permission!.enum;
-    expect(allowed).toEqual(expect.arrayContaining(['pets:read', 'clinics:read']));
-    expect(document.paths).not.toHaveProperty('/messages');
-  });
+test('A service in a folder of its own has the features that its package.json names, in all commands, and their migrations run whenever they come', async () => {
+  const folder = newFolder();
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(ROOT, join(folder, 'node_modules/petstore'));
+  const DATABASE_URL = await createDatabase('TEMPLATE migrated');
+  const petstore = { features: './features.js', without: ['messages'] };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ petstore, type: 'module' }));
+  // In JavaScript as a compiler writes it. Its migration is earlier than the last of the pet store's.
+  writeFileSync(
+    join(folder, 'features.js'),
+    `import { Feature } from ${JSON.stringify(pathToFileURL(join(ROOT, 'dist/src/platform/index.js')))};
+     class Migration1795219200005 {
+       async up(runner) { await runner.query('CREATE TABLE clinics (id bigint)'); }
+       async down() {}
+     }
+     class Module {}
+     Feature({ name: 'clinics', migrations: [Migration1795219200005], permissions: { 'clinics:read': 'Read.' } })(Module);
+     export const FEATURES = [Module];`,
+  );
+  const options = { cwd: folder, env: { DATABASE_URL } };
+  const migrated = await runNode([COMMAND, 'migrate'], options);
+  expect(migrated).toMatchObject({ code: 0, stdout: 'Migrated: Migration1795219200005.\n' });
+  expect(await query(DATABASE_URL, 'SELECT FROM clinics')).toEqual([]);
+  await runNode([COMMAND, 'openapi'], options);
+  const document = JSON.parse(readFileSync(join(folder, 'openapi.json'), 'utf8')) as Document;
+  const allowed = document.components.schemas.Permission!.enum;
+  expect(allowed).toEqual(expect.arrayContaining(['pets:read', 'clinics:read']));
+  expect(document.paths).not.toHaveProperty('/messages');
 });
