@@ -1,6 +1,5 @@
 import 'reflect-metadata';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { EntityMetadata } from 'typeorm';
@@ -20,6 +19,7 @@ import { addExamples, type Examples } from '../../src/testing/examples.js';
 import { type Facts, loadFacts } from '../../src/testing/facts.js';
 import { parameters, type Schema } from '../../src/testing/schema.js';
 import { nextOf } from '../../src/testing/paging.js';
+import { newFolder, removeFolders } from '../support/npm.js';
 import { type PlanMode, Planner } from '../support/plans.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
 import { Tables } from '../../src/testing/tables.js';
@@ -29,8 +29,7 @@ const MODES: PlanMode[] = ['force_generic_plan', 'force_custom_plan'];
 const RECORDING = fileURLToPath(new URL('../support/recording.js', import.meta.url));
 const lists = operations.filter((one) => parameters(one, 'query').some(({ name }) => name === 'cursor'));
 
-const folder = mkdtempSync(join(tmpdir(), 'petstore-plans-'));
-const recorded = join(folder, 'statements.txt');
+const recorded = join(newFolder(), 'statements.txt');
 let service: Service;
 let connected: Connected;
 let planner: Planner;
@@ -66,7 +65,7 @@ afterAll(async () => {
   await planner.end();
   await connected.database.destroy();
   await service.stop();
-  rmSync(folder, { recursive: true });
+  await removeFolders();
 });
 
 /** Copies of the first row of each table that `fill` does not fill. What no two rows may share differs in each. */
