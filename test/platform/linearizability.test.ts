@@ -53,43 +53,27 @@ afterAll(async () => {
   await second?.stop();
 });
 
-/** Clients of two instances on one database: each request is sent to the next of them. */
-class Clients {
-  requests = 0;
+let requests = 0;
 
-  /** Sends a request, half of the writes with a key; again if the service is too busy for it. */
-  async send(call: Call): Promise<Answer> {
-    const service = services[this.requests++ % 2]!;
-    const idempotencyKey = call.method && this.requests % 2 ? randomUUID() : undefined;
-    return untilServed(async () => {
-      const { status, body, failure } = await exchange(service.url, { ...call, key, idempotencyKey }, agent);
-      if (failure) throw new Error(`${call.path}: ${failure}`);
-      const content: unknown = JSON.parse(body);
-      return { status, item: content as Item, items: content as Item[] };
-    });
-  }
-
-  get(path: string): Promise<Answer> {
-    return this.send({ path: `/v1${path}` });
-  }
-
-  async addPet(status: string): Promise<number> {
-    const { item } = await this.send({
-      method: 'POST',
-      path: '/v1/pets',
-      body: { name: 'Rex', categoryId: 1, status },
-    });
-    return item.id;
-  }
-
-  place(petId: number): Promise<Answer> {
-    return this.send({ method: 'POST', path: '/v1/store/orders', body: { petId } });
-  }
-
-  move(orderId: number, status: string): Promise<Answer> {
-    return this.send({ method: 'PATCH', path: `/v1/store/orders/${orderId}`, body: { status } });
-  }
+/** Asks two instances in turn, half of the writes with a key; again if the service is too busy for it. */
+async function ask(call: Call): Promise<Answer> {
+  const service = services[requests++ % 2]!;
+  const idempotencyKey = call.method && requests % 2 ? randomUUID() : undefined;
+  return untilServed(async () => {
+    const { status, body, failure } = await exchange(service.url, { ...call, key, idempotencyKey }, agent);
+    if (failure) throw new Error(`${call.path}: ${failure}`);
+    const content: unknown = JSON.parse(body);
+    return { status, item: content as Item, items: content as Item[] };
+  });
 }
+
+const get = (path: string) => ask({ path: `/v1${path}` });
+const post = (path: string, body: object) => ask({ method: 'POST', path: `/v1${path}`, body });
+const addPet = async (status: string) =>
+  (await post('/pets', { name: 'Rex', categoryId: 1, status })).item.id;
+const place = (petId: number) => post('/store/orders', { petId });
+const cancel = (orderId: number) =>
+  ask({ method: 'PATCH', path: `/v1/store/orders/${orderId}`, body: { status: 'cancelled' } });
 
 /** The cursor of the list of a status whose page starts behind an id. */
 const after = (status: string, id: number) => Buffer.from(`${marks.get(status)}:${id}`).toString('base64url');
@@ -99,21 +83,18 @@ class HotPet {
   readonly status = new Register<string | undefined>('available');
   order?: { id: number; status: Register<string> };
 
-  constructor(
-    readonly id: number,
-    private readonly clients: Clients,
-  ) {}
+  constructor(readonly id: number) {}
 
   /** Orders it and cancels again; after each acknowledgement it is read at once, in every possible way. */
   async toggle(): Promise<void> {
-    const { clients, status } = this;
-    const placed = await status.write('pending', () => clients.place(this.id));
+    const { status } = this;
+    const placed = await status.write('pending', () => place(this.id));
     expect(placed.status).toBe(201);
     const order = { id: placed.item.id, status: new Register('placed') };
     this.order = order;
     await Promise.all([this.read(), this.readInList(), this.readOrder(), this.readByStatus('pending')]);
     const cancelled = await status.write('available', () =>
-      order.status.write('cancelled', () => clients.move(order.id, 'cancelled')),
+      order.status.write('cancelled', () => cancel(order.id)),
     );
     expect(cancelled.status).toBe(200);
     await Promise.all([this.read(), this.readInList(), this.readOrder(), this.readByStatus('available')]);
@@ -121,14 +102,14 @@ class HotPet {
 
   async read(): Promise<void> {
     const begun = this.status.now();
-    const { item } = await this.clients.get(`/pets/${this.id}`);
+    const { item } = await get(`/pets/${this.id}`);
     this.expect('getPet', item.status, begun);
   }
 
   async readInList(others: HotPet[] = []): Promise<void> {
     const all = [this, ...others];
     const begun = all.map(({ status }) => status.now());
-    const { items } = await this.clients.get(`/pets?limit=100&ids=${all.map(({ id }) => id).join()}`);
+    const { items } = await get(`/pets?limit=100&ids=${all.map(({ id }) => id).join()}`);
     all.forEach((pet, i) =>
       pet.expect('listPets by ids', items.find(({ id }) => id === pet.id)?.status, begun[i]!),
     );
@@ -137,9 +118,7 @@ class HotPet {
   /** The page of its status that starts with it. */
   async readByStatus(status: string): Promise<void> {
     const begun = this.status.now();
-    const { items } = await this.clients.get(
-      `/pets?status=${status}&limit=1&cursor=${after(status, this.id - 1)}`,
-    );
+    const { items } = await get(`/pets?status=${status}&limit=1&cursor=${after(status, this.id - 1)}`);
     const isThere = items[0]?.id === this.id;
     // A page only shows whether the animal has the status.
     const values = isThere ? [status] : ['available', 'pending'].filter((other) => other !== status);
@@ -150,7 +129,7 @@ class HotPet {
     const { order } = this;
     if (!order) return;
     const begun = order.status.now();
-    const { item } = await this.clients.get(`/store/orders/${order.id}`);
+    const { item } = await get(`/store/orders/${order.id}`);
     expect(order.status.mayBe(item.status, begun) || `stale order ${item.status}`).toBe(true);
   }
 
@@ -163,13 +142,10 @@ class HotPet {
 class Additions {
   private readonly acknowledged: number[] = [];
 
-  constructor(
-    private readonly clients: Clients,
-    private readonly start: number,
-  ) {}
+  constructor(private readonly start: number) {}
 
   async add(): Promise<void> {
-    const id = await this.clients.addPet('sold');
+    const id = await addPet('sold');
     this.acknowledged.push(id);
     await this.read(id - 1);
   }
@@ -177,7 +153,7 @@ class Additions {
   /** The page after one of the last animals holds all those after it that existed before. */
   async read(from = this.acknowledged.at(-20) ?? this.start): Promise<void> {
     const there = this.acknowledged.filter((id) => id > from);
-    const { items } = await this.clients.get(`/pets?status=sold&limit=100&cursor=${after('sold', from)}`);
+    const { items } = await get(`/pets?status=sold&limit=100&cursor=${after('sold', from)}`);
     const ids = new Set(items.map(({ id }) => id));
     const last = Math.max(...ids);
     expect(there.filter((id) => !ids.has(id) && (ids.size < 100 || id <= last))).toEqual([]);
@@ -188,11 +164,8 @@ const READERS = 16;
 const READS = isThorough ? 140 : 30;
 
 test('With two instances on one database, a read that begins after a write was acknowledged sees it, however many clients read and write', async () => {
-  const clients = new Clients();
-  const hot = await Promise.all(
-    Array.from({ length: 6 }, async () => new HotPet(await clients.addPet('available'), clients)),
-  );
-  const additions = new Additions(clients, hot.at(-1)!.id);
+  const hot = await times(6, async () => new HotPet(await addPet('available')));
+  const additions = new Additions(hot.at(-1)!.id);
   const readersAreDone = new AbortController();
   const repeat = async (write: () => Promise<void>) => {
     while (!readersAreDone.signal.aborted) await write();
@@ -215,13 +188,12 @@ test('With two instances on one database, a read that begins after a write was a
     }
   });
   await Promise.all([readers.finally(() => readersAreDone.abort()), ...writers]);
-  expect(clients.requests).toBeGreaterThan(READERS * READS * 1.2);
+  expect(requests).toBeGreaterThan(READERS * READS * 1.2);
 });
 
 test('Of 200 clients of two instances that order the same few animals at once, exactly one gets each', async () => {
-  const clients = new Clients();
-  const pets = await times(4, () => clients.addPet('available'));
-  const answers = await times(200, (i) => clients.place(pets[i % pets.length]!));
+  const pets = await times(4, () => addPet('available'));
+  const answers = await times(200, (i) => place(pets[i % pets.length]!));
   expect(countStatuses(answers)).toBe('201×4 409×196');
   const taken = answers.filter(({ status }) => status === 201).map(({ item }) => item.petId!);
   expect(taken.toSorted((a, b) => a - b)).toEqual(pets.toSorted((a, b) => a - b));
