@@ -14,6 +14,15 @@ import {
 
 /** Entities of every kind that is the columns of one table. Each row is told from the others by its `label`. */
 
+/** What most have. */
+abstract class Labelled {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
+  id!: string;
+
+  @Column('text')
+  label!: string;
+}
+
 @Entity()
 export class Identity {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
@@ -87,13 +96,7 @@ export class Types {
 }
 
 @Entity()
-export class Dated {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
+export class Dated extends Labelled {
   /** Kept from answers. */
   @Column('text', { select: false, nullable: true })
   secret!: string | null;
@@ -106,13 +109,7 @@ export class Dated {
 }
 
 @Entity()
-export class SoftDeleted {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
+export class SoftDeleted extends Labelled {
   @DeleteDateColumn({ type: 'timestamptz' })
   deletedAt!: Date | null;
 }
@@ -130,13 +127,7 @@ export class Transformed {
 
 /** Properties that a statement could confuse with names of its own. */
 @Entity('order')
-export class Clashing {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
+export class Clashing extends Labelled {
   @Column('text', { name: 'select' })
   limit!: string;
 
@@ -146,13 +137,7 @@ export class Clashing {
 
 /** One with a relation beside its column, which TypeORM does not load unless it is asked to. */
 @Entity()
-export class Related {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
+export class Related extends Labelled {
   @Column('bigint', { nullable: true })
   parentId!: string | null;
 
