@@ -79,8 +79,8 @@ export async function stopAll(): Promise<void> {
 }
 
 /** The key of the account that all requests come from, which is created as every client creates one. */
-export async function createKey({ url }: RunningServer): Promise<string> {
-  const account = { email: EMAIL, password: 'correct horse battery' };
+export async function createKey({ url }: RunningServer, email = EMAIL): Promise<string> {
+  const account = { email, password: 'correct horse battery' };
   const basic = Buffer.from(`${account.email}:${account.password}`).toString('base64');
   await post(`${url}/v1/accounts`, account);
   const { key } = await post(`${url}/v1/api-keys`, { name: 'bench' }, { Authorization: `Basic ${basic}` });

@@ -40,12 +40,13 @@ const database = await Database.create();
 try {
   const first = await start();
   const key = await createKey(first);
+  const other = await createKey(first, 'ada@example.com');
   await database.seed();
   await first.stop();
   const bench = new Bench(database, key);
   const rows: string[][] = [];
   const isWanted = ({ what }: Scene) => values.only.split(',').some((one) => what.includes(one));
-  for (const scene of scenesWith(key).filter(isWanted)) {
+  for (const scene of scenesWith(key, other).filter(isWanted)) {
     console.error(`${scene.what} …`);
     rows.push(await measure(bench, scene));
   }
@@ -60,24 +61,29 @@ function start(): Promise<RunningServer> {
   return startServer('service', database.url, {}, fileURLToPath(new URL('service.js', import.meta.url)));
 }
 
-function scenesWith(key: string): Scene[] {
-  const credentials = { Authorization: `Bearer ${key}` };
+/** @param key of the account that lists, and of the client whose uploads count */
+function scenesWith(key: string, other: string): Scene[] {
+  const credentials = { Authorization: `Bearer ${other}` };
   /** So many of something, or the share of it that is asked for. */
   const of = (count: number) => Math.max(1, Math.round(count * Number(values.share)));
   const named = (count: number) => of(count).toLocaleString('en');
-  const head = (method: string, path: string, more = '') =>
-    `${method} /v1/bulk/${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n${more}\r\n`;
-  const reading = (path: string, clients: number) => ({ clients, from: OWN, head: head('GET', path) });
-  const sending = (bytes: number, clients: number, from = OWN) => ({
+  const head = (as: string, method: string, path: string, more = '') =>
+    `${method} /v1/bulk/${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${as}\r\n${more}\r\n`;
+  const reading = (path: string, clients: number, as = other) => ({
+    clients,
+    from: OWN,
+    head: head(as, 'GET', path),
+  });
+  const sending = (bytes: number, clients: number, as = other, from = OWN) => ({
     clients,
     from,
-    head: head('PUT', 'picture', `Content-Type: image/png\r\nContent-Length: ${bytes}\r\n`),
+    head: head(as, 'PUT', 'picture', `Content-Type: image/png\r\nContent-Length: ${bytes}\r\n`),
     body: { bytes },
   });
   const say = (url: string) => post(`${url}/v1/bulk/said`, { text: 'Hello' }, credentials).catch(() => {});
-  const good = { ...sending(MB, 1), again: true };
+  const good = { ...sending(MB, 1, key), again: true };
   const slow = {
-    ...sending(5 * MB, of(1_000), ['127.0.0.4']),
+    ...sending(5 * MB, of(1_000), other, ['127.0.0.4']),
     body: { bytes: 5 * MB, perSecond: 1_000 },
   };
   return [
@@ -88,10 +94,13 @@ function scenesWith(key: string): Scene[] {
       meanwhile: say,
     },
     { what: '4 downloads', doing: [reading('download?count=1000000', 4)] },
-    { what: '4 streams of rows', doing: [reading('rows?count=100000000', 4)] },
+    {
+      what: '4 streams of rows, 2 of each account',
+      doing: [reading('rows?count=100000000', 2), reading('rows?count=100000000', 2, key)],
+    },
     { what: 'a client of uploads of 1 MB', doing: [good] },
     {
-      what: `a client of uploads of 1 MB, and ${named(1_000)} slow ones of one address`,
+      what: `a client of uploads of 1 MB, and ${named(1_000)} slow ones of another account`,
       doing: [good, slow],
     },
   ];
