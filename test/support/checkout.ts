@@ -26,8 +26,8 @@ export class Checkout {
   static copy(from = ROOT): Checkout {
     const checkout = new Checkout(mkdtempSync(join(tmpdir(), 'petstore-checkout-')));
     // Another test may build the client meanwhile, which copies the licence.
-    const made = [join(from, 'data'), join(from, 'clients/typescript/LICENSE')];
-    const isCopied = (path: string) => !LEFT_OUT.has(basename(path)) && !made.includes(path);
+    const made = new Set([join(from, 'data'), join(from, 'clients/typescript/LICENSE')]);
+    const isCopied = (path: string) => !LEFT_OUT.has(basename(path)) && !made.has(path);
     cpSync(from, checkout.path, { recursive: true, filter: isCopied });
     symlinkSync(join(ROOT, 'node_modules'), join(checkout.path, 'node_modules'));
     return checkout;
