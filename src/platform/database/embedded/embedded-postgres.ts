@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { claimPort, OperatorError } from '../../process/index.js';
-import { explainStart } from './explain-start.js';
+import { explainStart, staysRoot } from './explain-start.js';
 import {
   type Binaries,
   clearPgVariables,
@@ -304,7 +304,9 @@ export class EmbeddedPostgres {
   private async run(program: string, args: string[]): Promise<void> {
     await this.spawn(program, args);
     if ((await this.program!.end) === 'exit code 0') return;
-    throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${await this.lastOutput()}`);
+    const output = await this.lastOutput();
+    if (output.startsWith('setpriv:')) throw staysRoot(output);
+    throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${output}`);
   }
 
   /** Starts a program in a process group of its own: Ctrl-C in a terminal is meant for the service. */

@@ -20,12 +20,7 @@ export function explainStart(error: unknown, folder: string): unknown {
       `A link that PostgreSQL needs is missing: ${message}. Run \`npm rebuild --ignore-scripts=false\`.`,
     );
   const isRefused = code === 'EACCES' || code === 'EPERM' || code === 'EINVAL';
-  // A container may drop capabilities of root, and a user namespace may have no other user.
-  if (isRefused && process.getuid?.() === 0 && /^(?:chown|spawn)/.test(syscall))
-    return new OperatorError(
-      `PostgreSQL does not run as root, and this process may not run it as another user: ${message}. ` +
-        `Start the service as another user than root, or ${instead}.`,
-    );
+  if (isRefused && process.getuid?.() === 0 && /^(?:chown|spawn)/.test(syscall)) return staysRoot(message);
   if (syscall.startsWith('spawn'))
     return new OperatorError(
       `PostgreSQL's program cannot be run: ${message}. PostgreSQL needs glibc, which Alpine lacks, and for root also setpriv. Install them, or ${instead}.`,
@@ -38,5 +33,13 @@ export function explainStart(error: unknown, folder: string): unknown {
   if (syscall === '' && errcode === undefined) return error;
   return new OperatorError(
     `The data folder ${folder} cannot be used: ${message}. Start the service as the user who owns it, or choose another with DATA_DIR.`,
+  );
+}
+
+/** The error of root that may not become another user: a container may drop capabilities, a user namespace may have no other user. */
+export function staysRoot(message: string): OperatorError {
+  return new OperatorError(
+    `PostgreSQL does not run as root, and this process may not run it as another user: ${message}. ` +
+      `Start the service as another user than root, or set DATABASE_URL to a PostgreSQL server.`,
   );
 }
