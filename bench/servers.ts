@@ -78,7 +78,7 @@ export async function stopAll(): Promise<void> {
   await Promise.allSettled([...running].map((server) => server.stop()));
 }
 
-/** The key of the account that all requests come from, which is created as every client creates one. */
+/** A key of the account with this email, which is created as every client creates one. */
 export async function createKey({ url }: RunningServer, email = EMAIL): Promise<string> {
   const account = { email, password: 'correct horse battery' };
   const basic = Buffer.from(`${account.email}:${account.password}`).toString('base64');

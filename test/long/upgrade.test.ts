@@ -122,6 +122,10 @@ async function expectAll(
     expect([(await list(limited)).status, added.status]).toEqual([200, 403]);
   }
   for (const id of queued) await eventually(() => receiver.callsFor(id).length > 0);
+}
+
+/** Expects that no message was delivered again until the service had ended. */
+function expectOnce({ queued }: Known): void {
   expect(queued.map((id) => receiver.callsFor(id).length)).toEqual(queued.map(() => 1));
 }
 
@@ -150,8 +154,10 @@ test.each(['1.0.0', '1.1.0'])('The data of %s in a database stays in use', async
   const before = version === '1.0.0' ? [] : await audit();
   const service = await startService({ DATABASE_URL, AUDIT_RETENTION_DAYS: '36500', ...receiver.env });
   expect((await audit()).slice(0, before.length)).toMatchObject(before);
-  await expectAll(`${service.url}/v1`, JSON.parse(kept(`data-${version}.json`)) as Known, receiver);
+  const known = JSON.parse(kept(`data-${version}.json`)) as Known;
+  await expectAll(`${service.url}/v1`, known, receiver);
   expect(await service.stop()).toBe(0);
+  expectOnce(known);
 });
 
 const packages = globSync('petstore-[0-9]*.tgz', { cwd: join(ROOT, 'released') });
@@ -182,5 +188,6 @@ test.each(packages)(
     expect([after.key, (await after.listPets()).status]).toEqual([before.key, 200]);
     await expectAll(after.api, known, receiver);
     await service.stop();
+    expectOnce(known);
   },
 );

@@ -41,6 +41,7 @@ export class Pages {
     if (!shared) {
       shared = new SharedRead((callers) => {
         const reader = pool.leastBusy(callers);
+        // Whoever asks from now on starts another read.
         if (!isAlone && pool.isFull(reader)) this.shared.delete(question);
         return withoutDeadline(read, reader);
       });

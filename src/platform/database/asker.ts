@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** The request or other work that a database connection is for. */
 export interface Asker {
-  /** The account once it is known, before that the network, as `networkOf` says; empty for work without a client, such as a job. */
+  /** The account once it is known, before that the network (`networkOf`); empty for work without a client, such as a job. */
   readonly client: string;
   /** Milliseconds until the answer is due; infinite where no client waits for one. */
   readonly left: number;

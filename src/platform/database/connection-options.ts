@@ -5,7 +5,10 @@ import type { ConnectionOptions } from './connections.js';
 import { lendingPg, OWN_TIME_CONNECTIONS, type OwnTime } from './lent-pool.js';
 import { checkClient, prepareSession, TIMEOUTS } from './session-settings.js';
 
-/** Options of all pools but that of slow operations. With `pipeline`, the statements of a transaction need not wait for each other. */
+/**
+ * Options of all pools but that of slow operations. With `pipeline`, the statements of a transaction need not wait for each
+ * other.
+ */
 const COMMON = { keepAlive: true, pipeline: true, onConnect: prepareSession };
 
 /** The options of the connections for requests: the pool of TypeORM to the primary, and pools to replicas. */

@@ -271,7 +271,7 @@ export class EmbeddedPostgres {
       }
     }
     const what = isRunning(child) ? `takes no connection: ${reason}.` : 'did not start:';
-    throw new OperatorError(`The embedded PostgreSQL ${what} ${await this.lastOutput()}`);
+    throw await this.failure(what);
   }
 
   /** Resolves to the reason if a restart fails, or to nothing if the server is meant to end. */
@@ -304,9 +304,15 @@ export class EmbeddedPostgres {
   private async run(program: string, args: string[]): Promise<void> {
     await this.spawn(program, args);
     if ((await this.program!.end) === 'exit code 0') return;
+    throw await this.failure('cannot be set up:');
+  }
+
+  /** Why a program has failed, with its last output. */
+  private async failure(what: string): Promise<OperatorError> {
     const output = await this.lastOutput();
-    if (output.startsWith('setpriv:')) throw staysRoot(output);
-    throw new OperatorError(`The embedded PostgreSQL cannot be set up: ${output}`);
+    return output.startsWith('setpriv:')
+      ? staysRoot(output)
+      : new OperatorError(`The embedded PostgreSQL ${what} ${output}`);
   }
 
   /** Starts a program in a process group of its own: Ctrl-C in a terminal is meant for the service. */

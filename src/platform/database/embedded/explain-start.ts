@@ -3,6 +3,8 @@ import { OperatorError } from '../../process/index.js';
 /** Another process has the lock: https://www.sqlite.org/rescode.html#busy */
 const SQLITE_BUSY = 5;
 
+const INSTEAD = 'set DATABASE_URL to a PostgreSQL server';
+
 /** Another process uses the folder. */
 export class FolderInUse extends OperatorError {}
 
@@ -14,7 +16,6 @@ export function explainStart(error: unknown, folder: string): unknown {
     return new FolderInUse(
       `Another service is running on the data in ${folder}. Stop it, or choose another folder with DATA_DIR.`,
     );
-  const instead = 'set DATABASE_URL to a PostgreSQL server';
   if (syscall === 'symlink')
     return new OperatorError(
       `A link that PostgreSQL needs is missing: ${message}. Run \`npm rebuild --ignore-scripts=false\`.`,
@@ -23,12 +24,12 @@ export function explainStart(error: unknown, folder: string): unknown {
   if (isRefused && process.getuid?.() === 0 && /^(?:chown|spawn)/.test(syscall)) return staysRoot(message);
   if (syscall.startsWith('spawn'))
     return new OperatorError(
-      `PostgreSQL's program cannot be run: ${message}. PostgreSQL needs glibc, which Alpine lacks, and for root also setpriv. Install them, or ${instead}.`,
+      `PostgreSQL's program cannot be run: ${message}. PostgreSQL needs glibc, which Alpine lacks, and for root also setpriv. Install them, or ${INSTEAD}.`,
     );
   if (syscall === 'listen' || syscall === 'connect')
     return new OperatorError(
       `The embedded PostgreSQL cannot be reached on 127.0.0.1: ${message}. ` +
-        `Bring the loopback interface up (\`ip link set lo up\`), or ${instead}.`,
+        `Bring the loopback interface up (\`ip link set lo up\`), or ${INSTEAD}.`,
     );
   if (syscall === '' && errcode === undefined) return error;
   return new OperatorError(
@@ -36,10 +37,10 @@ export function explainStart(error: unknown, folder: string): unknown {
   );
 }
 
-/** The error of root that may not become another user: a container may drop capabilities, a user namespace may have no other user. */
+/** For root that may not become another user: a container may drop capabilities, a user namespace may have no other. */
 export function staysRoot(message: string): OperatorError {
   return new OperatorError(
     `PostgreSQL does not run as root, and this process may not run it as another user: ${message}. ` +
-      `Start the service as another user than root, or set DATABASE_URL to a PostgreSQL server.`,
+      `Start the service as another user than root, or ${INSTEAD}.`,
   );
 }
