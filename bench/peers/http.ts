@@ -39,7 +39,7 @@ serve(async (request) => {
 });
 
 async function list(search: string | undefined, host: string | undefined): Promise<Answer> {
-  const query = parseQuery(search);
+  const query = parseQuery(search ?? '');
   const { pets, next } = await findPage(readListQuery(query));
   const body = `[${pets.map(toJson).join(',')}]`;
   if (next === undefined) return { status: 200, body };

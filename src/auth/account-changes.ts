@@ -32,7 +32,7 @@ export class AccountChanges {
     const { accountId } = by;
     if ((email !== undefined || password !== undefined) && (await this.identities.hasOne(accountId)))
       throw new ApiError('managed_by_identity_provider');
-    const passwordHash = password === undefined ? undefined : await hashPassword(password, by.address);
+    const passwordHash = password === undefined ? undefined : await hashPassword(password);
     await this.apiKeys.changing(by, async () => {
       await this.accounts.set(accountId, { email, passwordHash });
       if (revokeKeys) await this.apiKeys.removeAll(accountId);

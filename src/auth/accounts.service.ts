@@ -33,7 +33,7 @@ export class AccountsService {
 
   /** @throws ApiError `account_exists`, and `sign_up_closed` if the invitation has been used meanwhile */
   async create({ email, password, invitation }: NewAccountDto, actor: Actor): Promise<Account> {
-    const passwordHash = await hashPassword(password, actor.address);
+    const passwordHash = await hashPassword(password);
     return this.transactions.run(async () => {
       const used = actor.isOperator ? undefined : await this.invitations.use(invitation);
       const account = await this.add({ email, passwordHash }, actor);
@@ -79,9 +79,9 @@ export class AccountsService {
   }
 
   /** The id of the account with this email and password, or null; unknown emails take as long as wrong passwords. */
-  async findIdByPassword(email: string, password: string, caller: string): Promise<string | null> {
+  async findIdByPassword(email: string, password: string): Promise<string | null> {
     const account = await this.byEmail(email)?.addSelect('account.passwordHash').getOne();
-    const matches = await verifyPassword(password, account?.passwordHash, caller);
+    const matches = await verifyPassword(password, account?.passwordHash);
     return account && matches ? account.id : null;
   }
 

@@ -11,7 +11,7 @@ import {
   type AuthenticatedRequest,
   callerOf,
   clientAddress,
-  clientNetwork,
+  countHeader,
   type OperationFacts,
   operationOf,
 } from '../platform/api/index.js';
@@ -155,7 +155,7 @@ export class AuthGuard implements CanActivate {
     const subjects = limitSubjects('log-in', request, credentials.name);
     await this.authLimiter.check(subjects[0], response);
     const { name, pass } = credentials;
-    const accountId = await this.accounts.findIdByPassword(name, pass, clientNetwork(request));
+    const accountId = await this.accounts.findIdByPassword(name, pass);
     if (accountId) return admit(request, { accountId });
     await this.authLimiter.consume(subjects, response);
     throw unauthorized('invalid_credentials');
@@ -171,7 +171,7 @@ function openExchange(response: Response): Exchange {
 
 /** With two `Authorization` headers, the service does not guess which one is meant. */
 function hasTwoAuthorizations(request: Request): boolean {
-  return (request.headersDistinct.authorization?.length ?? 0) > 1;
+  return countHeader(request, 'authorization') > 1;
 }
 
 const BEARER = /^bearer +(?=\S)/i;

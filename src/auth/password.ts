@@ -1,7 +1,8 @@
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ApiError } from 'petstore/platform';
-import { Quota } from '../platform/process/index.js';
+import { currentWork, TIMEOUTS } from '../platform/database/index.js';
+import { NOBODY, Quota } from '../platform/process/index.js';
 
 /** OWASP Password Storage Cheat Sheet: Argon2id with 19 MiB (in KiB here), two passes, one lane. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
@@ -17,19 +18,18 @@ const argon2id = promisify(argon2) as (
 /** Two of the four threads of Node's pool: files, DNS and the log-in to the database need the others. */
 const checks = new Quota(2);
 
-/** Milliseconds; after a longer wait, too little of the time for the answer would be left. */
-const WAIT_MS = 2_000;
+/** Milliseconds before the deadline of a request at which its wait for a thread ends: its answer takes some time too. */
+const MARGIN_MS = 900;
 
-/**
- * @param caller the network of the client, which holds at most half of the threads; undefined for an operator
- * @throws ApiError `service_unavailable` after too long a wait for a thread
- */
-async function derive(parameters: Argon2Parameters, caller: string | undefined): Promise<Buffer> {
-  await checks.acquire(caller, WAIT_MS, tooMany);
+/** @throws ApiError `service_unavailable` if no thread is free in time */
+async function derive(parameters: Argon2Parameters): Promise<Buffer> {
+  // An operator's command has no request.
+  const { payers, left } = currentWork.getStore() ?? { payers: NOBODY, left: TIMEOUTS.request };
+  await checks.acquire(payers, Math.max(0, left - MARGIN_MS), tooMany);
   try {
     return await argon2id('argon2id', parameters);
   } finally {
-    checks.release(caller);
+    checks.release(payers);
   }
 }
 
@@ -43,28 +43,24 @@ function tooMany(): ApiError {
  * Hashes a password into the PHC string format, with its salt and cost, in about 36 ms of the thread pool. Normalises the
  * text, so that its composition by a keyboard does not matter (RFC 8265, 4.2.1).
  */
-export async function hashPassword(password: string, caller?: string): Promise<string> {
+export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const message = password.normalize('NFC');
-  const tag = await derive({ ...COST, message, nonce: salt }, caller);
+  const tag = await derive({ ...COST, message, nonce: salt });
   return `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${salt.toBase64(BASE64)}$${tag.toBase64(BASE64)}`;
 }
 
 /** False without a hash, after the same time. 1.x hashed the text as sent, which may not be in NFC: a second attempt. */
-export async function verifyPassword(
-  password: string,
-  hash: string | undefined,
-  caller: string,
-): Promise<boolean> {
+export async function verifyPassword(password: string, hash: string | undefined): Promise<boolean> {
   for (const message of new Set([password.normalize('NFC'), password]))
-    if (await matches(message, hash, caller)) return true;
+    if (await matches(message, hash)) return true;
   return false;
 }
 
-async function matches(message: string, hash: string | undefined, caller: string): Promise<boolean> {
+async function matches(message: string, hash: string | undefined): Promise<boolean> {
   const [, memory, passes, parallelism, salt, tag] = PHC.exec(hash ?? '') ?? [];
   if (!salt || !tag) {
-    await hashPassword(message, caller);
+    await hashPassword(message);
     return false;
   }
   const expected = Buffer.from(tag, 'base64');
@@ -76,5 +72,5 @@ async function matches(message: string, hash: string | undefined, caller: string
     message,
     nonce: Buffer.from(salt, 'base64'),
   };
-  return timingSafeEqual(await derive(parameters, caller), expected);
+  return timingSafeEqual(await derive(parameters), expected);
 }

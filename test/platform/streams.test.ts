@@ -43,8 +43,8 @@ const bytes = (size: number) => Buffer.alloc(size, 'x');
 const auth = () => ({ Authorization: `Bearer ${key}` });
 
 /** Begins to send a picture. */
-function beginPicture(length: number | 'chunked', as = key): Socket {
-  const socket = connect({ port: Number(new URL(extended.url).port), host: '127.0.0.1' });
+function beginPicture(length: number | 'chunked', as = key, localAddress = '127.0.0.1'): Socket {
+  const socket = connect({ port: Number(new URL(extended.url).port), host: '127.0.0.1', localAddress });
   const size = length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`;
   const start = ['PUT /v1/uploads/picture HTTP/1.1', 'Host: x', `Authorization: Bearer ${as}`];
   socket.write(`${[...start, 'Content-Type: image/png', size].join('\r\n')}\r\n\r\n`);
@@ -240,7 +240,7 @@ describe('A large body', () => {
     for (const socket of crawling) socket.write(bytes(100));
     await arrive();
     for (let i = 0; i < 10; i++) {
-      const socket = beginPicture(1_000_000, otherKey);
+      const socket = beginPicture(1_000_000, otherKey, '127.0.0.2');
       socket.write(bytes(1_000_000));
       expect(await statusOn(socket)).toBe('200');
       socket.destroy();
@@ -311,11 +311,16 @@ async function answerInTime(path: string, requestId: string): Promise<number> {
 }
 
 /** An answer that is read as slowly as the test reads it. */
-function open(path: string, requestId: string, as = key): Promise<IncomingMessage> {
+function open(
+  path: string,
+  requestId: string,
+  as = key,
+  localAddress = '127.0.0.1',
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { Authorization: `Bearer ${as}`, 'X-Request-Id': requestId };
     const url = `${extended.url}/v1/recordings/${path}`;
-    httpGet(url, { headers, agent: false }, resolve).on('error', reject);
+    httpGet(url, { headers, agent: false, localAddress }, resolve).on('error', reject);
   });
 }
 
@@ -498,7 +503,7 @@ describe('Rows from the database', () => {
   test('are refused 503 where all connections for them are taken, and no one client has them all', async () => {
     const taken = await Promise.all([1, 2, 3].map((i) => open('rows?rows=100000000', `taken-${i}`)));
     expect((await ask('rows')).status).toBe(503);
-    const other = await open('rows?rows=100000000', 'other', otherKey);
+    const other = await open('rows?rows=100000000', 'other', otherKey, '127.0.0.2');
     expect(other.statusCode).toBe(200);
     expect((await listPets()).status).toBe(200);
     for (const response of [...taken, other]) response.destroy();

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { unescape } from 'node:querystring';
 import { createParamDecorator, type ExecutionContext, StreamableFile, type Type } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
@@ -48,9 +49,7 @@ export class ReplyHeaders {
   page<T extends { id: string }>(page: Page<T>): Page<T> {
     const { next } = page;
     if (next !== undefined) {
-      const query = new URLSearchParams(this.request.query as Record<string, string>);
-      query.set('cursor', next);
-      const link = `<${addressOf(this.request)}?${query.toString()}>; rel="next"`;
+      const link = `<${addressOf(this.request)}?${withCursor(this.request.url, next)}>; rel="next"`;
       // A deprecated list has linked its successor.
       const earlier = this.response.getHeader('Link');
       this.response.setHeader('Link', earlier === undefined ? link : [earlier, link].flat().join(', '));
@@ -128,6 +127,15 @@ export const TAGS_PATTERN = String.raw`^(?:\*|(?:W/)?"[\x21\x23-\x7e]*"(?:, ?(?:
 /** The strong tag of a representation. */
 export function entityTag({ text }: JsonText): string {
   return `"${digestOf(text)}"`;
+}
+
+/** The query of a target with a cursor, and else as the client has written it. */
+function withCursor(target: string, cursor: string): string {
+  const start = target.indexOf('?');
+  const parts = start < 0 ? [] : target.slice(start + 1).split('&');
+  const others = parts.filter((part) => part && unescape(part.split('=', 1)[0]!) !== 'cursor');
+  // The other characters that no URI has (RFC 3986, 2), `toPath` has escaped.
+  return [...others, `cursor=${cursor}`].join('&').replace(/["<>\\^`{|}]/g, encodeURIComponent);
 }
 
 function digestOf(content: string | Uint8Array): string {

@@ -21,6 +21,16 @@ export function requestIdOf(response: ServerResponse): string {
   return String(response.getHeader(REQUEST_ID) ?? '');
 }
 
+/** How often a request has a header, of which Node shows the first. @param name in lower case */
+export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const one = rawHeaders[i]!;
+    if (one.length === name.length && one.toLowerCase() === name) count++;
+  }
+  return count;
+}
+
 /** An IP address without a zone; IPv4 is never mapped into IPv6. */
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -50,11 +60,23 @@ export function networkOf(text = ''): string | undefined {
 }
 
 /**
- * The network of the client, by the connection or, with TRUST_PROXY, by `X-Forwarded-For`. Ignores `Forwarded` (RFC 7239): a
- * proxy that writes one of the two headers passes a client's own value of the other.
+ * The network of the client by `X-Forwarded-For`, with TRUST_PROXY. Ignores `Forwarded` (RFC 7239): a proxy that writes one of the
+ * two headers passes a client's own value of the other.
  */
-export function clientNetwork({ ip = '', socket }: Request): string {
+export function forwardedNetwork({ ip = '', socket }: Request): string {
   return networkOf(ip) ?? networkOf(socket.remoteAddress) ?? '';
+}
+
+type WithNetwork = IncomingMessage & { network?: string };
+
+/** Notes the network of the client of a request. */
+export function setNetwork(request: WithNetwork, network: string): void {
+  request.network = network;
+}
+
+/** The network of the client, as it was noted; empty if unknown. */
+export function clientNetwork({ network = '' }: WithNetwork): string {
+  return network;
 }
 
 /** The full address of the client; empty if unknown. */

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { inheritTransformationMetadata } from '@nestjs/mapped-types';
 import { type ValidationError, validateSync } from 'class-validator';
-import { asker } from '../database/index.js';
+import { currentWork } from '../database/index.js';
 import { ApiError } from './api-error.js';
 import { FIELD_RULE, Faults, fieldsIn, objectReader, type Reader } from './dto.js';
 
@@ -23,7 +23,7 @@ const refusals = new WeakMap<object, { part: string; reasons: readonly string[] 
  * @throws ApiError `validation_failed`, naming every bad field and why
  */
 export async function refusePart(part: string, reasons: readonly string[]): Promise<never> {
-  const refused = refusals.getOrInsertComputed(asker.getStore() ?? {}, () => []);
+  const refused = refusals.getOrInsertComputed(currentWork.getStore() ?? {}, () => []);
   refused.push({ part, reasons });
   // Nest calls the pipes of all parameters in one iteration of the event loop: in the next one, every refused part is known.
   await nextTurn();

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
 import type { Position, Slice } from '../api/index.js';
-import { asker, Connections, SharedRead, withoutDeadline } from '../database/index.js';
+import { Connections, currentWork, SharedRead, withoutDeadline } from '../database/index.js';
+import { NOBODY } from '../process/index.js';
 import { LEAST, type Listing, sortText, textOf } from './listing.js';
 import { convert, type Row, type Shape, type ShapeColumn, type Statements } from './shape.js';
 import { hiddenList, select } from './sql.js';
@@ -11,9 +12,8 @@ import type { PageStart } from './values.js';
 const MAX_SHARED = 1_000;
 
 /**
- * Pages of a table's rows, each by one keyset statement. Requests for the same page at the same moment share it; its
- * connection counts as that of the caller with the fewest. A caller's pages of one table have a quota of their own, so that
- * a locked table holds up no other.
+ * Pages of a table's rows, each by one keyset statement. Requests for the same page at the same moment share it; of their payers,
+ * those with the fewest connections pay for it.
  */
 export class Pages {
   private readonly shared = new LRUCache<string, SharedRead<Slice>>({ max: MAX_SHARED });
@@ -29,25 +29,25 @@ export class Pages {
     const { text, values } = selectPage(this.shape, list, place);
     const statement = statements.once(text, () => text);
     const read = async () => this.cut(list, await statements.runList(manager, statement, values), limit);
-    const asking = asker.getStore();
+    const work = currentWork.getStore();
     // In a transaction, or in an operation with connections of its own.
-    if (manager.queryRunner || asking?.hasOwnTime) return read();
+    if (manager.queryRunner || work?.hasOwnTime) return read();
     const pool = Connections.of(manager.dataSource).primary;
-    const caller = asking && `${asking.client} ${this.shape.table}`;
-    // Nobody else waits with a caller that has all the connections it may have.
-    const isAlone = pool.isFull(caller);
-    const question = `${isAlone ? caller : ''} ${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
+    const payers = work?.payers ?? NOBODY;
+    // Nobody else waits with payers that have all the connections they may have.
+    const own = pool.isFull(payers) ? payers.join() : '';
+    const question = `${own} ${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
     if (!shared) {
-      shared = new SharedRead((callers) => {
-        const reader = pool.leastBusy(callers);
+      shared = new SharedRead((all) => {
+        const fewest = [...all].reduce((one, other) => (pool.held(other) < pool.held(one) ? other : one));
         // Whoever asks from now on starts another read.
-        if (!isAlone && pool.isFull(reader)) this.shared.delete(question);
-        return withoutDeadline(read, reader);
+        if (!own && pool.isFull(fewest)) this.shared.delete(question);
+        return withoutDeadline(read, fewest);
       });
       this.shared.set(question, shared);
     }
-    return shared.ask(caller);
+    return shared.ask(payers);
   }
 
   /** A page of the rows read, which are one more than the page. */

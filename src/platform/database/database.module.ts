@@ -5,8 +5,8 @@ import { DataSource } from 'typeorm';
 import { Config } from '../../config.js';
 import { cached } from '../process/index.js';
 import { Metrics, MetricsModule } from '../telemetry/index.js';
-import { asker } from './asker.js';
 import { type ConnectionOptions, Connections } from './connections.js';
+import { currentWork } from './lent-pool.js';
 import { loadMigrations } from './migrate.js';
 import { RowStreams } from './row-streams.js';
 import { warnOfMissingTimeouts } from './session-settings.js';
@@ -29,7 +29,7 @@ export class SchemaCheck {
 
   /** The problem of the database, queried at most once a second; newer migrations are none. @throws what the query throws */
   readonly findProblem = cached(
-    () => Promise.race([asker.run(undefined, () => this.query()), timeOut()]),
+    () => Promise.race([currentWork.run(undefined, () => this.query()), timeOut()]),
     KEPT,
   );
 

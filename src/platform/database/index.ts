@@ -1,10 +1,9 @@
-export { asker, type Asker } from './asker.js';
 export { commandOptions, JOB_CONNECTIONS, poolOptions, sessionOptions } from './connection-options.js';
 export { Connections, type Statement } from './connections.js';
 export { DatabaseModule, SchemaCheck } from './database.module.js';
 export { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 export { codeOf, explain, isUnavailable } from './unavailable.js';
-export { withoutDeadline } from './lent-pool.js';
+export { currentWork, withoutDeadline, type Work } from './lent-pool.js';
 export { bringMigrations, migrate } from './migrate.js';
 export { openDatabase, type OpenDatabase, reachDatabase, startOnDatabase } from './open.js';
 export { RowStreams, type Sql } from './row-streams.js';

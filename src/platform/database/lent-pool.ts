@@ -1,9 +1,25 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg, { Pool, type PoolClient, type PoolConfig } from 'pg';
-import { Quota } from '../process/index.js';
-import { type Asker, asker } from './asker.js';
+import { NOBODY, type Payers, Quota } from '../process/index.js';
 import { TIMEOUTS } from './session-settings.js';
 import { isUnavailable, NoConnection } from './unavailable.js';
+
+/** The request or the job that a call works for. */
+export interface Work {
+  /** Who pays for what it holds. */
+  readonly payers: Payers;
+  /** Milliseconds until the answer is due; infinite where no client waits for one. */
+  readonly left: number;
+  /** Whether the answer is complete, or the client has gone: what goes on then has no payer, and no deadline. */
+  readonly isOver: boolean;
+  /** Whether the operation has a longer time limit of its own, and so a pool of its own. */
+  readonly hasOwnTime?: boolean;
+  /** Calls `end` once the answer is complete or the client has gone; at once if that has happened already. */
+  whenOver(end: () => void): void;
+}
+
+/** What the current call works for; undefined for work that several requests share, and for that of the service itself. */
+export const currentWork = new AsyncLocalStorage<Work | undefined>();
 
 type Callback = (error?: Error, client?: PoolClient, release?: (reason?: Error | boolean) => void) => void;
 
@@ -17,23 +33,26 @@ export type OwnTime = Pick<
 >;
 
 interface Loan {
-  readonly caller: string | undefined;
+  readonly payers: Payers;
   readonly deadline?: NodeJS.Timeout;
 }
 
 /**
- * The pool of `pg` with a quota and a deadline: one caller gets at most half of the connections, and waits for more in a
- * queue of its own; a request's connections are closed when its answer is due, which undoes its open transaction. A COMMIT, or a
- * statement outside of a transaction, that the server is running then may still take effect.
+ * The pool of `pg` with a quota and a deadline: payers get at most as many connections as are left free, and wait for more in a
+ * queue of their own; when the answer to a request is due, its open transaction is undone. A COMMIT, or a statement outside of a
+ * transaction, that the server is running then may still take effect.
  */
 export class LentPool extends Pool {
   private readonly quota: Quota;
   private readonly loans = new WeakMap<PoolClient, Loan>();
+  /** The pool of operations with a time of their own, and whether this is that pool. */
   private readonly ownTime?: LentPool;
+  private readonly hasOwnTime: boolean;
 
   constructor({ ownTime, ...config }: PoolConfig & { ownTime?: OwnTime } = {}) {
     super(config);
     this.quota = new Quota(this.options.max);
+    this.hasOwnTime = config.pipeline === false;
     if (ownTime) {
       this.ownTime = new LentPool({ ...config, ...ownTime, max: OWN_TIME_CONNECTIONS });
       this.ownTime.on('error', (error, client) => this.emit('error', error, client));
@@ -49,31 +68,34 @@ export class LentPool extends Pool {
       const loan = this.loans.get(client);
       if (!loan) return;
       clearTimeout(loan.deadline);
+      // What `refuseFurther` has set.
+      if (Object.hasOwn(client, 'query')) delete (client as Partial<PoolClient>).query;
       this.loans.delete(client);
-      process.nextTick(() => this.quota.release(loan.caller));
+      process.nextTick(() => this.quota.release(loan.payers));
     });
   }
 
-  /** The number of callers that wait for a connection. */
+  /** How many acquisitions of a connection wait. */
   get queued(): number {
     // pg-pool queues even a call that an idle connection serves in the next tick.
     return this.quota.waiting + Math.max(0, this.waitingCount - this.idleCount);
   }
 
-  /** Of these callers, the one that holds the fewest connections. */
-  leastBusy(callers: Iterable<string>): string | undefined {
-    return [...callers].toSorted((one, other) => this.quota.held(one) - this.quota.held(other))[0];
+  /** The most connections that one of the payers holds. */
+  held(payers: Payers): number {
+    return this.quota.held(payers);
   }
 
-  /** Whether a caller has to wait until it returns a connection. */
-  isFull(caller: string | undefined): boolean {
-    return this.quota.held(caller) >= this.quota.half;
+  /** Whether one of the payers has to return a connection before it gets another. */
+  isFull(payers: Payers): boolean {
+    return this.quota.isFull(payers);
   }
 
   override connect(): Promise<PoolClient>;
   override connect(callback: Callback): void;
   override connect(callback?: Callback): Promise<PoolClient> | void {
-    const work = asker.getStore();
+    const current = currentWork.getStore();
+    const work = current?.isOver ? undefined : current;
     const lent = work?.hasOwnTime && this.ownTime ? this.ownTime.connect() : this.lend(work);
     if (!callback) return lent;
     const call = AsyncLocalStorage.bind(callback);
@@ -90,53 +112,67 @@ export class LentPool extends Pool {
     return callback ? super.end(callback) : super.end();
   }
 
-  private async lend(work: Asker | undefined): Promise<PoolClient> {
-    const caller = work?.client;
-    if (!this.quota.tryAcquire(caller))
+  private async lend(work: Work | undefined): Promise<PoolClient> {
+    const payers = work?.payers ?? NOBODY;
+    if (!this.quota.tryAcquire(payers))
       await this.quota.acquire(
-        caller,
+        payers,
         this.patienceOf(work),
         () => new NoConnection('No connection was free in time'),
       );
     try {
       const client = await super.connect();
-      this.loans.set(client, { caller, deadline: deadlineOf(client, work) });
+      this.loans.set(client, { payers, deadline: this.deadlineOf(client, work) });
       return client;
     } catch (error) {
-      this.quota.release(caller);
+      this.quota.release(payers);
       // Any other failure too, such as a certificate that cannot be read.
       throw isUnavailable(error) ? error : new NoConnection((error as Error).message, { cause: error });
     }
   }
 
   /** Milliseconds to wait for a connection: for a request, while enough time is left to use it. */
-  private patienceOf(work: Asker | undefined): number {
+  private patienceOf(work: Work | undefined): number {
     const { connectionTimeoutMillis = TIMEOUTS.connect } = this.options;
     if (!work || work.left === Infinity) return connectionTimeoutMillis;
     return Math.max(0, Math.floor(work.left - TIMEOUTS.transaction - TIMEOUTS.abortMargin));
   }
+
+  /**
+   * Ends the loan of a request shortly before its answer is due, unless the answer is a stream that has started. An operation with
+   * a time of its own may have a statement that runs on for long: without `pipeline`, the end of its connection cuts that off.
+   */
+  private deadlineOf(client: PoolClient, work: Work | undefined): NodeJS.Timeout | undefined {
+    if (!work || work.left === Infinity) return undefined;
+    const end = () => {
+      if (work.left === Infinity) return;
+      if (this.hasOwnTime) void client.end();
+      else refuseFurther(client);
+    };
+    return setTimeout(end, Math.max(0, Math.floor(work.left - TIMEOUTS.abortMargin)));
+  }
 }
 
-/** Runs work that may go on after the request: it counts as the caller's, and has no deadline. */
-export function withoutDeadline<T>(work: () => T, client = asker.getStore()?.client): T {
-  if (client === undefined) return asker.run(undefined, work);
-  return asker.run({ client, left: Infinity, whenOver: () => {}, ranOut: () => {} }, work);
+/** Runs work whose result may serve others too: its payers pay, and it has no deadline. */
+export function withoutDeadline<T>(work: () => T, payers = currentWork.getStore()?.payers ?? NOBODY): T {
+  return currentWork.run({ payers, left: Infinity, isOver: false, whenOver: () => {} }, work);
 }
+
+/** Statements that end a transaction, or a part of it, without any effect. */
+const ROLLBACK = /^ROLLBACK\b/;
 
 /**
- * Closes the connection of a request shortly before the answer is due. With `pipeline`, `pg` takes no further statement, and
- * closes the connection once those that were sent are done, which the time-outs of a statement bound: 1.3 seconds. Without, as
- * for operations with a time of their own, it cuts the connection off, and PostgreSQL ends the statement.
+ * Undoes the open transaction of a request at its deadline, and refuses its further statements. A single statement, which a
+ * time-out bounds, goes on: its connection is good for the next request.
  */
-function deadlineOf(client: PoolClient, work: Asker | undefined): NodeJS.Timeout | undefined {
-  if (!work || work.left === Infinity) return undefined;
-  const close = () => {
-    // The answer is a stream that has started.
-    if (work.left === Infinity) return;
-    work.ranOut();
-    void client.end();
-  };
-  return setTimeout(close, Math.max(0, Math.floor(work.left - TIMEOUTS.abortMargin)));
+function refuseFurther(client: PoolClient): void {
+  const query = client.query.bind(client) as (...args: unknown[]) => unknown;
+  const refuse = (statement: unknown, ...rest: unknown[]) =>
+    ROLLBACK.test(String(statement))
+      ? query(statement, ...rest)
+      : Promise.reject(new NoConnection('The request has missed its deadline'));
+  client.query = refuse as PoolClient['query'];
+  if (client.getTransactionStatus() !== 'I') void client.query('ROLLBACK').catch(() => {});
 }
 
 /** `pg` as the `driver` of a data source, with a `LentPool`: TypeORM creates the one pool of the process as it connects. */

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg';
-import { asker } from './asker.js';
+import { currentWork } from './lent-pool.js';
 import { prepareSession, TIMEOUTS } from './session-settings.js';
 import { SharedRead } from './shared-reads.js';
 import { codeOf } from './unavailable.js';
@@ -37,7 +37,7 @@ export class Replicas {
   ) {
     const position = new SharedRead(async (): Promise<WalPosition> => {
       const name = preparesStatements ? 'wal_position' : undefined;
-      const found = await asker.run(undefined, () => firstRow(primary, PRIMARY, name));
+      const found = await currentWork.run(undefined, () => firstRow(primary, PRIMARY, name));
       const [file, bytes] = found as [string, string];
       return [parseInt(file.slice(0, 8), 16), BigInt(bytes)];
     });

@@ -4,9 +4,8 @@ import type { PoolClient } from 'pg';
 import QueryStream from 'pg-query-stream';
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { Config } from '../../config.js';
-import { asker } from './asker.js';
 import { EXACT } from './connections.js';
-import { LentPool, withoutDeadline } from './lent-pool.js';
+import { currentWork, LentPool, withoutDeadline } from './lent-pool.js';
 import { checkClient, prepareSession, TIMEOUTS } from './session-settings.js';
 import { NoConnection } from './unavailable.js';
 
@@ -50,7 +49,7 @@ class RowStream extends QueryStream {
   }
 }
 
-/** Reads rows by cursors, with little memory: `DATABASE_STREAMS` at a time in a process, at most half for one client. */
+/** Reads rows by cursors, with little memory: `DATABASE_STREAMS` at a time in a process, as many for one client as are left free. */
 @Injectable()
 export class RowStreams implements OnApplicationShutdown {
   private readonly open = new Set<Readable>();
@@ -78,7 +77,7 @@ export class RowStreams implements OnApplicationShutdown {
         this.open.delete(rows);
         void release(client, rows.readableEnded);
       });
-    asker.getStore()?.whenOver(() => rows.destroy());
+    currentWork.getStore()?.whenOver(() => rows.destroy());
     client.query(rows);
     await firstRows(rows);
     return rows as Readable;

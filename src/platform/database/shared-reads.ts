@@ -1,41 +1,36 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { asker } from './asker.js';
+import type { Payers } from '../process/index.js';
+import { currentWork } from './lent-pool.js';
 
 /**
- * One read of the database that many calls share. Calls before the read is sent share its answer; calls while it is under
- * way share the next read, so no answer is older than its call.
+ * One read of the database that many calls share. A call is sent at once if no read is under way. Calls while one is under way share
+ * the next read, so no answer is older than its call.
  */
 export class SharedRead<Answer> {
   private next?: Promise<Answer>;
   private underWay?: Promise<unknown>;
-  private callers = new Set<string>();
+  private payers = new Set<Payers>();
 
-  /** @param read gets the callers that share it; none of their requests must end it */
-  constructor(private readonly read: (callers: ReadonlySet<string>) => Promise<Answer>) {}
+  /** @param read gets the payers of the calls that share it; none of their requests must end it */
+  constructor(private readonly read: (payers: ReadonlySet<Payers>) => Promise<Answer>) {}
 
-  ask(caller?: string): Promise<Answer> {
-    if (caller !== undefined) this.callers.add(caller);
-    return (this.next ??= this.send());
+  ask(payers?: Payers): Promise<Answer> {
+    if (payers) this.payers.add(payers);
+    if (!this.underWay && !this.next) return this.send();
+    return (this.next ??= this.underWay!.then(() => this.send()));
   }
 
-  private async send(): Promise<Answer> {
-    // Calls of one turn of the event loop share a read, even if none is under way.
-    await (this.underWay ?? nextTurn());
+  private send(): Promise<Answer> {
+    const { payers } = this;
+    this.payers = new Set();
     this.next = undefined;
-    const { callers } = this;
-    this.callers = new Set();
-    const answer = this.read(callers);
-    this.underWay = this.end(answer);
+    const answer = this.read(payers);
+    const end = () => (this.underWay = undefined);
+    this.underWay = answer.then(end, end);
     return answer;
-  }
-
-  private async end(answer: Promise<Answer>): Promise<void> {
-    await Promise.allSettled([answer]);
-    this.underWay = undefined;
   }
 }
 
-/** Look-ups of rows by id: those of one moment are one statement, which is no single caller's. */
+/** Look-ups of rows by id: those of one moment are one statement, which is no single client's. */
 export class SharedLookUps<Row> {
   private ids = new Set<string>();
   private readonly shared: SharedRead<ReadonlyMap<string, Row>>;
@@ -45,7 +40,7 @@ export class SharedLookUps<Row> {
     this.shared = new SharedRead(() => {
       const ids = [...this.ids];
       this.ids = new Set();
-      return asker.run(undefined, () => find(ids));
+      return currentWork.run(undefined, () => find(ids));
     });
   }
 

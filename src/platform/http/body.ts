@@ -1,19 +1,11 @@
 import { once } from 'node:events';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import {
-  brotliDecompress,
-  type BrotliOptions,
-  gunzip,
-  inflate,
-  type ZlibOptions,
-  zstdDecompress,
-  type ZstdOptions,
-} from 'node:zlib';
+import { brotliDecompress, type BrotliOptions, gunzip, inflate, type ZlibOptions } from 'node:zlib';
 import type { RawBodyRequest } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import {
   ApiError,
+  countHeader,
   FORM_TYPE,
   JSON_TYPE,
   parseJson,
@@ -24,15 +16,12 @@ import {
   typeOf,
 } from '../api/index.js';
 import { Exchange } from './exchange.js';
-import { guard } from './guarded-events.js';
+import { guard } from './guard.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Milliseconds after which a body is late: the permissions of its request may have changed. */
 const LATE_MS = 100;
-
-/** Milliseconds that a body waits for memory. */
-const WAIT_MS = 10_000;
 
 /** Memory of a body as a multiple of its size: a form is cut into files, JSON is parsed into values. */
 const COPIES: Record<string, number> = { [FORM_TYPE]: 3, [JSON_TYPE]: 5 };
@@ -44,6 +33,8 @@ const STALLED_MS = 15_000;
 const MIN_BYTES_PER_MS = 16;
 const CHECK_MS = 250;
 
+const nextTick = promisify((done: () => void) => process.nextTick(done));
+
 type Decompress = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
 
 /** By `Content-Encoding`. */
@@ -51,11 +42,11 @@ const DECOMPRESS: Readonly<Record<string, Decompress>> = {
   gzip: promisify<Buffer, ZlibOptions, Buffer>(gunzip),
   deflate: promisify<Buffer, ZlibOptions, Buffer>(inflate),
   br: promisify<Buffer, BrotliOptions, Buffer>(brotliDecompress),
-  zstd: promisify<Buffer, ZstdOptions, Buffer>(zstdDecompress),
 };
 
 /**
- * Reads and parses the body of a request. To be called after authentication.
+ * Reads and parses the body of a request. To be called after authentication. Express's `raw` does not suffice: a form is read twice,
+ * here for its idempotency key and then by Nest's interceptor, and a body that is too large is answered before all of it has come.
  * @returns whether the body was late
  * @throws ApiError for a body that the operation does not take, or that does not arrive
  */
@@ -71,8 +62,7 @@ export async function readBody(request: RawBodyRequest<RoutedRequest>, response:
     return false;
   }
   // Node keeps the first of several: the sender's meaning is unknown.
-  const [contentType, ...others] = request.headersDistinct['content-type'] ?? [];
-  const type = others.length > 0 ? undefined : typeOf(takes, contentType);
+  const type = countHeader(request, 'content-type') > 1 ? undefined : typeOf(takes, headers['content-type']);
   const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity';
   const requireFit = () => {
     if (type === undefined) throw refuseBody('invalid_content_type', takes);
@@ -94,8 +84,8 @@ export async function readBody(request: RawBodyRequest<RoutedRequest>, response:
 }
 
 /**
- * Receives the body as sent. Most bodies arrive with the headers, and are complete in the next iteration of the event loop. For
- * any other, the deadline pauses, and the request reserves memory until it is answered.
+ * Receives the body as sent. Most bodies arrive with the headers: Node has parsed them in the next tick. For any other, the request
+ * reserves memory until it is answered, and the deadline pauses.
  */
 async function receive(
   request: RoutedRequest,
@@ -105,17 +95,17 @@ async function receive(
 ): Promise<{ sent: Buffer; isLate: boolean }> {
   const { headers } = request;
   const body = new Body(request, takes, type === FORM_TYPE);
-  if (!request.complete) await nextTurn();
+  if (!request.complete) await nextTick();
   if (request.complete) return { sent: body.read()!, isLate: false };
   const exchange = Exchange.of(response)!;
   const from = performance.now();
   exchange.isUpload = takes !== SMALL_JSON;
-  exchange.pause();
   try {
     const isCompressed = headers['content-encoding'] !== undefined;
     const announced = isCompressed ? takes.maxBytes : Number(headers['content-length'] ?? takes.maxBytes);
     const copies = (COPIES[type ?? JSON_TYPE] ?? COPIES_OF_BYTES) + (isCompressed ? 1 : 0);
-    await exchange.reserveMemory(announced * copies, WAIT_MS);
+    await exchange.reserveMemory(announced * copies);
+    exchange.pause();
     // RFC 9110, 10.1.1: the client waits for this before it sends the body.
     if (headers.expect && request.httpVersion === '1.1') response.writeContinue();
     const sent = await body.whole(exchange.isUpload);

@@ -4,26 +4,27 @@ import { Logger } from '@nestjs/common';
 import type { Express, Request } from 'express';
 import {
   ApiError,
-  clientNetwork,
   type ErrorCode,
+  forwardedNetwork,
   giveRequestId,
   networkOf,
   requestIdOf,
+  setNetwork,
 } from '../api/index.js';
-import { asker } from '../database/index.js';
-import { RoundRobin } from '../process/index.js';
+import { currentWork } from '../database/index.js';
+import { type Payers, RoundRobin } from '../process/index.js';
 import { refuseOn, writeError } from './errors.js';
-import { cutOff, Exchange, IDLE_MS, observeAnswers } from './exchange.js';
-import { guard, guardEvents } from './guarded-events.js';
+import { cutOff, Exchange, IDLE_MS, observeAnswers, sizeOf } from './exchange.js';
+import { guard } from './guard.js';
 import type { Quotas } from './quotas.js';
 import { Streams } from './streams.js';
 import { findHostProblem, toPath } from './request-target.js';
 
 /**
- * Requests that may wait on one connection. Node parses all requests of a chunk, which can hold thousands; no real client
- * pipelines more than some tens.
+ * Requests that may wait on one connection. Node parses all requests of a chunk, which can hold thousands; no client in use
+ * pipelines more than some.
  */
-const MAX_PENDING = 100;
+const MAX_WAITING = 50;
 
 /** Milliseconds after which a client that reads nothing of its answer, or a stream without output, is cut off. */
 const UNREAD_MS = 30_000;
@@ -58,10 +59,7 @@ export class Connections {
   /** The separate port of the metrics, if there is one: it serves nothing else, and no other port serves metrics. */
   metricsPort?: number;
   readonly streams = new Streams();
-  private readonly admitted = new RoundRobin<Exchange>(
-    (exchange) => this.dispatch(exchange),
-    () => this.quotas.requests.callers > 1,
-  );
+  private readonly admitted = new RoundRobin<Exchange>((exchange) => this.dispatch(exchange));
   private readonly bySocket = new WeakMap<Socket, Connection>();
 
   constructor(
@@ -73,44 +71,53 @@ export class Connections {
 
   /** Handles all events of a server. To be called before it listens. */
   serve(server: Server): void {
-    guardEvents(server);
-    server.on('connection', (socket) => this.accept(socket));
-    server.on('request', (request, response) => this.receive(request, response));
+    server.on('connection', (socket) => guard(socket, () => this.accept(socket)));
     // Without a listener, Node would send `100 Continue` at once; `readBody` sends it after authentication.
-    server.on('checkContinue', (request, response) => this.receive(request, response));
+    for (const event of ['request', 'checkContinue'])
+      server.on(event, (request: IncomingMessage, response: ServerResponse) =>
+        guard(request.socket, () => this.receive(request, response)),
+      );
     // RFC 9110, 10.1.1 defines no other expectation than `100-continue`.
     server.on('checkExpectation', (request, response) => {
-      const headers = { Connection: 'close' };
-      this.receive(request, response, new ApiError('expectation_failed', undefined, { headers }));
+      const error = new ApiError('expectation_failed', undefined, { headers: { Connection: 'close' } });
+      guard(request.socket, () => this.receive(request, response, error));
     });
     server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket) => {
       if (code === 'ECONNRESET') socket.destroy();
-      else this.bySocket.get(socket as Socket)?.refuse(FAILURES[code] ?? 'bad_request');
+      else this.refuseOn(socket as Socket, FAILURES[code] ?? 'bad_request');
     });
     // Node stops reading and handling the socket of a CONNECT.
     server.on('connect', ({ socket }) => {
       socket.on('error', () => socket.destroy()).resume();
-      this.bySocket.get(socket)?.refuse('bad_request');
+      this.refuseOn(socket, 'bad_request');
     });
-    server.on('timeout', (socket) => this.bySocket.get(socket)?.timedOut());
+    server.on('timeout', (socket) => guard(socket, () => this.bySocket.get(socket)?.timedOut()));
   }
 
   /** Admits or refuses the next request of a connection. */
   admit(exchange: Exchange, refusal: ApiError | undefined): void {
-    const { request, response } = exchange;
+    const { request } = exchange;
     if (refusal) return this.refuse(exchange, refusal, refusal.code);
     const problem = findHostProblem(request);
-    if (problem) return writeError(response, problem);
-    if (!this.isOnItsPort(request)) return writeError(response, new ApiError('route_not_found'));
+    if (problem) return this.answer(exchange, problem);
+    if (!this.isOnItsPort(request)) return this.answer(exchange, new ApiError('route_not_found'));
     if (PROBE.test(request.url!)) this.dispatch(exchange);
-    else if (METRICS.test(request.url!) || exchange.admit()) this.admitted.add(exchange.client, exchange);
-    else this.refuse(exchange, new ApiError('service_unavailable'), 'overloaded');
+    else if (METRICS.test(request.url!) || exchange.admit()) {
+      exchange.isAdmitted = true;
+      this.admitted.add(exchange.network, exchange);
+    } else this.refuse(exchange, new ApiError('service_unavailable'), 'overloaded');
+  }
+
+  /** An exchange is over. */
+  closed(exchange: Exchange): void {
+    if (exchange.isAdmitted) this.admitted.done(exchange.network);
+    if (!exchange.isRefused) this.observer?.closed(exchange);
   }
 
   private dispatch(exchange: Exchange): void {
     const { request, response } = exchange;
     if (exchange.isOver) return;
-    guard(request.socket, () => asker.run(exchange, this.app as RequestListener, request, response));
+    guard(request.socket, () => currentWork.run(exchange, this.app as RequestListener, request, response));
   }
 
   /** Has clients reconnect, and ends streams of events. */
@@ -120,25 +127,24 @@ export class Connections {
   }
 
   private accept(socket: Socket): void {
-    guardEvents(socket);
     const network = networkOf(socket.remoteAddress) ?? '';
     const { connections } = this.quotas;
-    if (!connections.tryAcquire(network)) return cutOff(socket);
+    if (!connections.tryAcquire([network])) return cutOff(socket);
     const connection = new Connection(socket, network, this);
     this.bySocket.set(socket, connection);
     socket.once('close', () => {
-      connections.release(network);
-      connection.closed();
+      connections.release(connection.payers);
+      guard(socket, () => connection.closed());
     });
   }
 
   private receive(request: IncomingMessage, response: ServerResponse, refusal?: ApiError): void {
     const connection = this.bySocket.get(request.socket);
-    if (!connection || connection.isEnding) return;
-    // Behind a trusted proxy, the headers name the client.
-    const isProxied = Boolean(this.app.get('trust proxy'));
-    const network = isProxied ? clientNetwork(request as Request) : connection.network;
-    const exchange = new Exchange(request, response, network, this.quotas, this.streams);
+    if (!connection) return;
+    if (connection.isEnding) return connection.drop(request);
+    const network = this.isProxied ? this.networkBehindProxy(request) : connection.network;
+    setNetwork(request, network);
+    const exchange = new Exchange(request, response, network, connection, this.quotas, this.streams);
     giveRequestId(request, response);
     response.setHeader('X-Content-Type-Options', 'nosniff');
     response.setHeader('Cache-Control', 'no-store');
@@ -147,10 +153,30 @@ export class Connections {
     connection.add(exchange, refusal);
   }
 
+  /** Whether the connections are those of a trusted proxy, whose headers name the client. */
+  get isProxied(): boolean {
+    return Boolean(this.app.get('trust proxy'));
+  }
+
+  /** Express reads the header; it gives a request this prototype when it handles it. */
+  private networkBehindProxy(request: IncomingMessage): string {
+    return forwardedNetwork(Object.setPrototypeOf(request, this.app.request) as Request);
+  }
+
+  private refuseOn(socket: Socket, failure: ErrorCode): void {
+    guard(socket, () => this.bySocket.get(socket)?.refuse(failure));
+  }
+
   /** Refusals are counted and have no log line each: a flood must not fill the log. */
   private refuse(exchange: Exchange, error: ApiError, reason: Refusal): void {
     exchange.isRefused = true;
     this.observer?.refused(reason);
+    this.answer(exchange, error);
+  }
+
+  /** Answers before routing. */
+  private answer(exchange: Exchange, error: ApiError): void {
+    exchange.answered();
     writeError(exchange.response, error);
   }
 
@@ -167,8 +193,13 @@ type Pending = [exchange: Exchange, refusal: ApiError | undefined];
 class Connection {
   /** Whether further requests are dropped. */
   isEnding = false;
+  /** The network and, of a connection without a proxy, the first account that uses it. */
+  payers: Payers;
+  private readonly client: Payers;
   private current?: Exchange;
   private readonly waiting: Pending[] = [];
+  /** Memory of dropped requests, which Node holds until the connection is closed. */
+  private dropped = 0;
   /** Whether a request was answered: the connection then has the keep-alive time of the configuration. */
   private hasServed = false;
   /** The error to answer at the end, on the bare socket. */
@@ -182,16 +213,36 @@ class Connection {
     readonly socket: Socket,
     readonly network: string,
     private readonly owner: Connections,
-  ) {}
+  ) {
+    this.payers = this.client = [network];
+  }
+
+  /** Charges the connection to its first account too, unless it is a proxy's, which many clients use. */
+  chargeTo(account: string): boolean {
+    if (this.payers.length > 1 || this.owner.isProxied) return true;
+    if (!this.owner.quotas.connections.tryCharge(account)) return false;
+    this.payers = [this.network, account];
+    return true;
+  }
 
   add(exchange: Exchange, refusal: ApiError | undefined): void {
     if (!this.current) this.start(exchange, refusal);
-    else if (this.waiting.length < MAX_PENDING) this.waiting.push([exchange, refusal]);
+    else if (this.waiting.length < MAX_WAITING && exchange.wait()) this.waiting.push([exchange, refusal]);
     else {
-      // The rest of this chunk is dropped, at 30 µs per request, and no more is read.
+      exchange.close();
+      // Node parses the rest of this chunk, and reads no more.
       this.socket.pause();
       this.refuse('service_unavailable');
+      this.drop(exchange.request);
     }
+  }
+
+  /** Drops a request. Its memory counts; if its client holds too much already, the connection is cut off. */
+  drop(request: IncomingMessage): void {
+    if (this.socket.destroyed) return;
+    const size = sizeOf(request);
+    if (!this.owner.quotas.bytes.tryAcquire(this.client, size)) return cutOff(this.socket);
+    this.dropped += size;
   }
 
   /** Ends the connection for invalid, late or excessive input: answers the earlier requests, then the error. */
@@ -228,7 +279,8 @@ class Connection {
   /** The socket has closed. Node tells only the response of the first request. */
   closed(): void {
     this.isEnding = true;
-    this.waiting.length = 0;
+    this.owner.quotas.bytes.release(this.client, this.dropped);
+    for (const [exchange] of this.waiting.splice(0)) exchange.close();
     if (this.current) this.close(this.current);
   }
 
@@ -244,7 +296,7 @@ class Connection {
 
   private start(exchange: Exchange, refusal: ApiError | undefined): void {
     this.current = exchange;
-    exchange.response.on('close', () => this.close(exchange));
+    exchange.response.on('close', () => guard(this.socket, () => this.close(exchange)));
     this.owner.admit(exchange, refusal);
   }
 
@@ -252,7 +304,7 @@ class Connection {
     if (exchange.phase === 'over') return;
     const { request } = exchange;
     exchange.close();
-    if (!exchange.isRefused) this.owner.observer?.closed(exchange);
+    this.owner.closed(exchange);
     this.current = undefined;
     this.hasServed = true;
     this.early = request.complete ? undefined : request;

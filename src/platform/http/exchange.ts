@@ -2,10 +2,11 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import { ApiError, type ErrorCode, type OperationFacts, requestIdOf } from '../api/index.js';
-import { type Asker, TIMEOUTS } from '../database/index.js';
+import { TIMEOUTS, type Work } from '../database/index.js';
+import type { Payers } from '../process/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 import { writeError } from './errors.js';
-import { guard } from './guarded-events.js';
+import { guard } from './guard.js';
 import type { Quotas } from './quotas.js';
 import { failStream, Stream, type Streams } from './streams.js';
 
@@ -28,12 +29,18 @@ interface ObservedRequest extends IncomingMessage {
 
 type Answer = ServerResponse & { exchange?: Exchange };
 
+/** The connection of a request, which the account of the request pays for too. */
+interface ChargedConnection {
+  /** @returns false if the account holds too many connections already */
+  chargeTo(account: string): boolean;
+}
+
 const overdue = new ThrottledWarning(new Logger('Deadline'), 'Requests missed their deadline (503)');
 
 /**
  * The phase of a request:
  * - `waiting` for earlier requests on its connection, or for admission;
- * - `working`: counts against the quota of requests, and the deadline runs;
+ * - `working`: the deadline runs;
  * - `reading`: the body is arriving, and the deadline is paused;
  * - `answering`: the answer is complete, and is being sent;
  * - `streaming`: the answer is sent while it is made;
@@ -41,26 +48,40 @@ const overdue = new ThrottledWarning(new Logger('Deadline'), 'Requests missed th
  */
 type Phase = 'waiting' | 'working' | 'reading' | 'answering' | 'streaming' | 'over';
 
+/** Memory of a request that waits, besides its headers and body: about 5 kB, and some for V8. */
+const REQUEST_BYTES = 6_000;
+
+/** The most that Node buffers of the body of a request that waits. */
+const BUFFERED_BYTES = 65_536;
+
+/** The memory of a request that waits. */
+export function sizeOf({ rawHeaders, headers }: IncomingMessage): number {
+  const length = headers['transfer-encoding'] ? BUFFERED_BYTES : Number(headers['content-length'] ?? 0);
+  const ofHeaders = rawHeaders.reduce((sum, text) => sum + text.length, 0);
+  return REQUEST_BYTES + ofHeaders + Math.min(length, BUFFERED_BYTES);
+}
+
 /** A request and its answer. */
-export class Exchange implements Asker {
+export class Exchange implements Work {
   phase: Phase = 'waiting';
   /** The arrival of the request, in milliseconds of `performance.now`. */
   readonly from = performance.now();
+  /** The network of the client and, after authentication, the account. */
+  payers: Payers;
   /** A streamed answer. */
   stream?: Stream;
-  /** Whether the request was refused before routing. */
+  /** Whether the request was refused before routing, or admitted to a share of the event loop. */
   isRefused = false;
+  isAdmitted = false;
   /** Whether `body.ts` times the body instead of Node, which times a request only once. */
   isUpload = false;
   /** Whether an upload has exceeded Node's time limit. */
   isOverdue = false;
-  private account?: string;
-  /** The caller that is charged for the work or the stream. */
-  private charged?: string;
-  /** Bytes of memory that the exchange holds, for its body and its unread answer; and the caller whose they are. */
+  /** Whether it holds one of the quota of requests. */
+  private isCounted = false;
+  /** Bytes of memory that it holds: while it waits, for its body, for its unread answer. */
   private memory = 0;
   private bodyBytes = 0;
-  private holder?: string;
   /** Releases other resources of the exchange. */
   private cleanups?: (() => void)[];
   /** Milliseconds until the first byte of the answer. */
@@ -73,21 +94,18 @@ export class Exchange implements Asker {
   constructor(
     readonly request: ObservedRequest,
     readonly response: ServerResponse,
-    private readonly network: string,
+    readonly network: string,
+    private readonly connection: ChargedConnection,
     private readonly quotas: Quotas,
     private readonly streams: Streams,
   ) {
+    this.payers = [network];
     (response as Answer).exchange = this;
     response.on('pipe', listenToSource);
   }
 
   static of(response: ServerResponse): Exchange | undefined {
     return (response as Answer).exchange;
-  }
-
-  /** The account after authentication, before it the network. */
-  get client(): string {
-    return this.account ?? this.network;
   }
 
   /** Whether the request has its answer, or its client has gone. */
@@ -105,27 +123,32 @@ export class Exchange implements Asker {
     return this.phase === 'reading' ? this.due : this.due - performance.now();
   }
 
-  /** Starts the work; false if the caller's quota is used up, or hardly any time is left after waiting. */
+  /** Counts the request while it waits for earlier ones; false if its client holds too much already. */
+  wait(): boolean {
+    return this.count() && this.tryHold(sizeOf(this.request));
+  }
+
+  /** Starts the work; false if its client holds too much already, or hardly any time is left after waiting. */
   admit(): boolean {
+    if (this.memory > 0) this.tryHold(0);
     return this.left > TIMEOUTS.abortMargin && this.startWork();
   }
 
-  /** Charges the account from now on. @throws ApiError `service_unavailable` if its quota is used up */
+  /** Charges the account too from now on. @throws ApiError `service_unavailable` if that holds too much already */
   chargeTo(account: string): void {
-    const isCharged = !this.isOver && this.charged !== undefined;
-    if (isCharged) this.discharge();
-    this.account = account;
-    if (isCharged && !this.charge()) throw tooMuch();
+    if (!this.connection.chargeTo(account)) throw tooMuch();
+    if (this.isCounted && !this.quotas.requests.tryCharge(account)) throw tooMuch();
+    this.payers = [this.network, account];
   }
 
-  /** Pauses the deadline and the charge while the body arrives. */
+  /** Pauses the deadline while the body arrives, whose memory counts in the place of the request. */
   pause(): void {
     if (this.phase !== 'working') return;
     this.due -= performance.now();
     this.endWork('reading');
   }
 
-  /** Continues with the body. @throws ApiError `service_unavailable` if the caller's quota is used up */
+  /** Continues with the body. @throws ApiError `service_unavailable` if the client holds too much already */
   resume(): void {
     if (this.phase !== 'reading') return;
     this.due += performance.now();
@@ -147,30 +170,23 @@ export class Exchange implements Asker {
   }
 
   /**
-   * Reserves memory for the body until the answer has been sent; waits until the caller's quota allows it.
-   * @throws ApiError `service_unavailable` after `waitMs`; `request_timeout` if the exchange is over
+   * Reserves memory for the body until the answer has been sent; waits for it until the deadline.
+   * @throws ApiError `service_unavailable` if there is none by then; `request_timeout` if the exchange is over
    */
-  async reserveMemory(bytes: number, waitMs: number): Promise<void> {
-    const { client, quotas } = this;
+  async reserveMemory(bytes: number): Promise<void> {
+    const { payers, quotas } = this;
     const count = Math.min(bytes, quotas.bytes.half);
-    await quotas.bytes.acquire(client, waitMs, tooMuch, count);
+    await quotas.bytes.acquire(payers, Math.max(0, this.left - TIMEOUTS.abortMargin), tooMuch, count);
     if (this.isOver) {
-      quotas.bytes.release(client, count);
+      quotas.bytes.release(payers, count);
       throw new ApiError('request_timeout');
     }
-    this.holder = client;
     this.memory = this.bodyBytes = count;
   }
 
   /** Answers with an error, unless the request has its answer; cuts off an answer that has started. */
   fail(error: ApiError): void {
     if (!this.isOver) writeError(this.response, error);
-  }
-
-  /** Logs that the request has missed its deadline. */
-  ranOut(): void {
-    const { method, route } = this.request;
-    overdue.add(`${method} ${route?.path ?? 'without a route'}, request ${requestIdOf(this.response)}`);
   }
 
   /** The answer is complete; the handler's later output is dropped. */
@@ -191,76 +207,69 @@ export class Exchange implements Asker {
     for (const cleanup of this.cleanups?.splice(0) ?? []) cleanup();
     if (this.stream) {
       this.streams.delete(this.stream);
-      this.quotas.streams.release(this.charged);
-      this.charged = undefined;
+      this.quotas.streams.release(this.payers);
     }
   }
 
   /**
    * Starts to stream the answer.
    * @param type media type of the answer
-   * @returns false if the request has its answer, or the caller's quota of streams is used up
+   * @returns false if the request has its answer, or its client holds too many streams already
    */
   tryStream(type: unknown): boolean {
     if (this.phase === 'streaming') return true;
     if (this.isOver) return false;
-    if (!this.quotas.streams.tryAcquire(this.client)) {
+    if (!this.quotas.streams.tryAcquire(this.payers)) {
       this.fail(tooMuch());
       return false;
     }
     this.endWork('streaming');
-    this.charged = this.client;
     const isEvents = EVENTS.test(String(type));
     this.stream = new Stream(this.request, this.response, this.from, isEvents);
     this.streams.add(this.stream);
     // Nest turns the time-out off; a client that reads the heartbeats keeps refreshing it.
     if (isEvents) this.request.socket.setTimeout(IDLE_MS);
+    this.response.on('drain', () => this.chargeUnread());
     return true;
   }
 
   /**
-   * Holds memory for the unread bytes of the answer, or for the body if that takes more; cuts the connection off if the caller's
-   * quota is used up. A longer answer counts as half of the quota, so that a caller with nothing else gets it.
+   * Holds memory for the unread bytes of the answer, or for the body if that takes more; cuts the connection off if its client
+   * holds too much already. A longer answer counts as half of the quota, so that a client with nothing else gets it; events have
+   * no such length.
    */
   chargeUnread(): void {
-    const unread = Math.min(this.response.writableLength, this.quotas.bytes.half);
-    if (this.phase === 'answering' && !this.tryHold(Math.max(unread, this.bodyBytes)))
-      cutOff(this.request.socket);
+    if (this.phase === 'over') return;
+    const { writableLength } = this.response;
+    const unread = this.stream?.isEvents ? writableLength : Math.min(writableLength, this.quotas.bytes.half);
+    if (!this.tryHold(Math.max(unread, this.bodyBytes))) cutOff(this.request.socket);
   }
 
-  /** Holds this much memory from now on; false, with no change, if the caller's quota is used up. */
+  /** Holds this much memory from now on; false, with no change, if that is more than the client may have. */
   private tryHold(bytes: number): boolean {
-    const quota = this.quotas.bytes;
-    const more = bytes - this.memory;
-    if (more > 0 && !quota.tryAcquire((this.holder ??= this.client), more)) return false;
-    if (more < 0) quota.release(this.holder, -more);
+    const { quotas, payers, memory } = this;
+    const more = bytes - memory;
+    if (more > 0 && !quotas.bytes.tryAcquire(payers, more)) return false;
+    if (more < 0) quotas.bytes.release(payers, -more);
     this.memory = bytes;
     return true;
   }
 
   private startWork(): boolean {
     this.phase = 'working';
-    if (!this.charge()) return false;
+    if (!this.count()) return false;
     this.startDeadline();
     return true;
   }
 
-  private charge(): boolean {
-    if (!this.quotas.requests.tryAcquire(this.client)) return false;
-    this.charged = this.client;
-    return true;
-  }
-
-  private discharge(): void {
-    this.quotas.requests.release(this.charged);
-    this.charged = undefined;
+  private count(): boolean {
+    return (this.isCounted ||= this.quotas.requests.tryAcquire(this.payers));
   }
 
   private endWork(phase: Phase): void {
-    if (this.phase === 'working') {
-      clearTimeout(this.deadline);
-      if (this.charged !== undefined) this.discharge();
-    }
+    clearTimeout(this.deadline);
+    if (this.isCounted) this.quotas.requests.release(this.payers);
+    this.isCounted = false;
     this.phase = phase;
   }
 
@@ -271,8 +280,11 @@ export class Exchange implements Asker {
 }
 
 function expire(exchange: Exchange): void {
-  guard(exchange.request.socket, () => {
-    exchange.ranOut();
+  const { request, response } = exchange;
+  guard(request.socket, () => {
+    overdue.add(
+      `${request.method} ${request.route?.path ?? 'without a route'}, request ${requestIdOf(response)}`,
+    );
     exchange.fail(new ApiError('service_unavailable'));
   });
 }
@@ -316,10 +328,13 @@ export function observeAnswers(prototype: ServerResponse): void {
   };
   prototype.write = function (this: Answer, ...args: [chunk: unknown, encoding?: unknown, done?: unknown]) {
     if (!mayStream(this, this.getHeader('Content-Type'))) return false;
-    const stream = this.exchange?.stream;
+    const { exchange } = this;
+    const stream = exchange?.stream;
     if (stream?.isEvents) args[0] = withoutId(args[0]);
     stream?.wrote(args[0], args[1]);
-    return node.write.apply(this, args as Parameters<ServerResponse['write']>);
+    const isDrained = node.write.apply(this, args as Parameters<ServerResponse['write']>);
+    exchange?.chargeUnread();
+    return isDrained;
   };
   prototype.flushHeaders = function (this: Answer) {
     if (mayStream(this, this.getHeader('Content-Type'))) node.flushHeaders.call(this);
@@ -344,7 +359,7 @@ function mayStream({ exchange }: Answer, type: unknown): boolean {
 
 /** Handles errors of a stream that is piped into an answer: Node ends the process at an unhandled error. */
 function listenToSource(this: Answer, source: Readable): void {
-  source.once('error', (error: unknown) => failStream(this, error));
+  source.once('error', (error: unknown) => guard(this.req.socket, () => failStream(this, error)));
   // Nothing will read the source: its file would stay open.
   if (this.exchange?.isOver) source.unpipe(this).destroy();
 }

@@ -1,7 +1,7 @@
 export { readBody } from './body.js';
 export { ErrorFilter, NotFoundPage } from './error.filter.js';
 export { Exchange } from './exchange.js';
-export { guardPromises } from './guarded-events.js';
+export { guardPromises } from './guard.js';
 export { ObservabilityModule } from './observability.js';
 export { ROUTING } from './routes.js';
 export { HttpAdapter } from './server.js';

@@ -18,7 +18,7 @@ import { LOG, type Log, Metrics, PROBES, Throttle } from '../telemetry/index.js'
 import type { Quota } from '../process/index.js';
 import type { Observer, Refusal } from './connection.js';
 import type { Exchange } from './exchange.js';
-import { failedListeners } from './guarded-events.js';
+import { failedListeners } from './guard.js';
 import type { HttpAdapter } from './server.js';
 import type { Streams } from './streams.js';
 

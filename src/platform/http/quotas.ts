@@ -1,16 +1,17 @@
+import { readFileSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import { Quota } from '../process/index.js';
 
 /** Client connections per process. An idle connection takes about 15 kB. */
 const CLIENTS = 8_192;
 
-/** Requests under way per process. At a few ms each, further requests would wait longer than a client does. */
+/** Requests at work and waiting per process. At a few ms each, further requests would wait longer than a client does. */
 const REQUESTS = 2_000;
 
 /** Streamed answers per process. */
 const STREAMS = 4_000;
 
-/** Memory for arriving bodies and for unread answers. */
+/** Memory for waiting requests, for bodies and for unread answers. */
 const BYTES = 128 * 1024 * 1024;
 
 /**
@@ -23,7 +24,7 @@ const LISTENING = 128;
 /** File descriptors for listening sockets, the database, the receiver of messages, files, the log and so on. */
 const RESERVED = 1_500;
 
-/** The quotas of the HTTP server. One caller holds at most half of each; see `Quota`. */
+/** What the clients of the HTTP server share; see `Quota`. */
 export class Quotas {
   readonly requests = new Quota(REQUESTS);
   readonly streams = new Quota(STREAMS);
@@ -45,12 +46,9 @@ export class Quotas {
   }
 }
 
-/** The soft limit, as Node has raised it; Infinity if there is none. */
+/** The limit of this process, which Node raises at its start (Linux: proc_pid_limits(5)); Infinity elsewhere. */
 function openFileLimit(): number {
-  const report = process.report as typeof process.report & { excludeNetwork: boolean };
-  // Otherwise a report resolves the names of all remote addresses.
-  report.excludeNetwork = true;
-  const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft: number | string } } };
-  const soft = Number(userLimits?.open_files?.soft);
-  return soft > 0 ? soft : Infinity;
+  if (process.platform !== 'linux') return Infinity;
+  const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+  return Number(soft ?? Infinity);
 }

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { ApiError } from '../api/index.js';
+import { parse } from 'node:querystring';
+import type { Request } from 'express';
+import { ApiError, countHeader } from '../api/index.js';
 
 /** A path and query that need no conversion, as nearly all targets. */
 const PLAIN_TARGET = /^\/[!"$&-~]*$/;
@@ -42,8 +44,8 @@ function escapeMalformedPercents(target: string): string {
 
 /** An error if the `Host` of a request, on which `Location` and `Link` rely, is missing, repeated or invalid. */
 export function findHostProblem(request: IncomingMessage): ApiError | undefined {
-  const [host, ...others] = request.headersDistinct.host ?? [];
-  if (request.httpVersion === '1.1' && (!host || others.length > 0))
+  const { host } = request.headers;
+  if (request.httpVersion === '1.1' && (!host || countHeader(request, 'host') > 1))
     return new ApiError('bad_request', 'The request needs one Host header.');
   if (host && !isHost(host)) return new ApiError('bad_request', 'The Host header is not valid.');
   return undefined;
@@ -57,19 +59,34 @@ function isHost(value: string): boolean {
 }
 
 /**
+ * Has `query` of requests parse their target once; Express parses it at every access. To be called before the first request.
+ * https://expressjs.com/en/guide/overriding-express-api.html
+ */
+export function defineQuery(prototype: Request): void {
+  Object.defineProperty(prototype, 'query', {
+    configurable: true,
+    get(this: Request) {
+      const start = this.url.indexOf('?');
+      const value = parseQuery(start < 0 ? '' : this.url.slice(start + 1));
+      Object.defineProperty(this, 'query', { value, writable: true, configurable: true, enumerable: true });
+      return value;
+    },
+  });
+}
+
+/**
  * Parses a query string. A repeated or bracketed parameter (`limit=1&limit=2`, `limit[]=1`) becomes an array under its plain
  * name, which every field refuses.
  */
-export function parseQuery(text: string | null | undefined): Record<string, string | string[]> {
-  const query: Record<string, string | string[]> = Object.create(null);
-  if (!text) return query;
-  for (const [name, value] of new URLSearchParams(text)) {
+export function parseQuery(text: string): Record<string, unknown> {
+  const query = parse(text, '&', '=', { maxKeys: 0 }) as Record<string, unknown>;
+  if (!/\[|%5B/i.test(text)) return query;
+  for (const [name, value] of Object.entries(query)) {
     const bracket = name.indexOf('[');
-    const plain = bracket > 0 ? name.slice(0, bracket) : name;
-    const before = query[plain];
-    if (before === undefined) query[plain] = bracket > 0 ? [value] : value;
-    else if (Array.isArray(before)) before.push(value);
-    else query[plain] = [before, value];
+    if (bracket <= 0) continue;
+    const plain = name.slice(0, bracket);
+    delete query[name];
+    query[plain] = [query[plain] ?? [], value].flat();
   }
   return query;
 }

@@ -1,10 +1,10 @@
-import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer, type ListenOptions, Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import express, { type Express, type RequestHandler, type Response } from 'express';
+import express, { type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
 import { entityTag, hasSuccess, isFresh, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
 import { Insert } from '../data/index.js';
@@ -12,9 +12,8 @@ import { claimPort, listen } from '../process/index.js';
 import { Connections } from './connection.js';
 import { setGuideOrigin } from './errors.js';
 import { Exchange, IDLE_MS } from './exchange.js';
-import { guardEvents } from './guarded-events.js';
 import { Quotas } from './quotas.js';
-import { parseQuery } from './request-target.js';
+import { defineQuery } from './request-target.js';
 import { METHODS, Routes } from './routes.js';
 import { failStream } from './streams.js';
 
@@ -60,7 +59,7 @@ export class HttpAdapter extends ExpressAdapter {
     // Hashing every answer would cost more than many answers. `sendFile` derives its tag from the file's metadata.
     app.set('etag', () => undefined);
     app.enable('case sensitive routing');
-    app.set('query parser', parseQuery);
+    defineQuery(app.request);
     super(app);
     this.routes = new Routes(app);
     for (const method of METHODS) {
@@ -68,20 +67,12 @@ export class HttpAdapter extends ExpressAdapter {
       Object.assign(this, { [method.toLowerCase()]: add });
     }
     setGuideOrigin(config.BASE_URL);
-    guardEvents(app.request);
-    guardEvents(app.response);
     this.connections = new Connections(app, new Quotas());
     this.keepAliveMs = config.KEEP_ALIVE_SECONDS * 1_000;
   }
 
   override initHttpServer(): void {
-    const app = this.getInstance<Express>();
-    this.httpServer = createServer({
-      ...HTTP_LIMITS,
-      keepAliveTimeout: this.keepAliveMs,
-      IncomingMessage: withPrototype(IncomingMessage, app.request),
-      ServerResponse: withPrototype<typeof ServerResponse>(ServerResponse, app.response),
-    });
+    this.httpServer = createServer({ ...HTTP_LIMITS, keepAliveTimeout: this.keepAliveMs });
     this.httpServer.timeout = IDLE_MS;
     this.connections.serve(this.httpServer);
   }
@@ -156,7 +147,6 @@ export class HttpAdapter extends ExpressAdapter {
     // The options with which an HTTP server creates its own socket.
     const options = { allowHalfOpen: true, noDelay: true };
     const listener = createSocketServer(options, (socket) => this.httpServer.emit('connection', socket));
-    guardEvents(listener);
     this.listeners.push(listener);
     await listen(listener, listening);
     return listener;
@@ -191,19 +181,4 @@ function stopListening(server: Server): Promise<void> {
   return new Promise((resolve) => {
     Server.prototype.close.call(server, () => resolve());
   });
-}
-
-/**
- * A subclass of a Node class whose instances have Express's prototype from the start. Express would set the prototype on every
- * request, for which V8 drops its optimizations of the object (2 µs).
- */
-function withPrototype<Class extends new (...args: never[]) => object>(
-  base: Class,
-  prototype: object,
-): Class {
-  function Made(...args: unknown[]): object {
-    return Reflect.construct(base, args, Made);
-  }
-  Made.prototype = prototype;
-  return Made as unknown as Class;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError, type ErrorCode } from '../api/index.js';
 import { logFailure, toApiError, writeError } from './errors.js';
-import { guard } from './guarded-events.js';
+import { guard } from './guard.js';
 
 /** Milliseconds between checks of all streams of events. */
 const CHECK_MS = 1_000;
@@ -14,8 +14,8 @@ const HEARTBEAT_MS = 15_000;
 const HEARTBEAT = ':\n\n';
 
 /**
- * Bytes of a stream per iteration of the event loop: a fast reader of a fast source would otherwise leave other requests a
- * fraction of the loop.
+ * Bytes of a stream per iteration of the event loop. Back-pressure alone does not suffice: while a fast reader takes what a fast
+ * source gives, Node writes on without ever returning to the loop.
  */
 const BYTES_PER_ITERATION = 16_384;
 

@@ -1,5 +1,5 @@
 import { DataSource } from 'typeorm';
-import { asker } from '../database/index.js';
+import { currentWork } from '../database/index.js';
 import { cached } from '../process/index.js';
 
 // pg-boss's statistics are up to a minute old and have no age. The table is documented: https://pgboss.io/sql/job-table
@@ -45,7 +45,7 @@ const SHARE = `
 /** The backlogs of the queues. */
 export class Backlogs {
   /** Reads the backlogs, at most once a second. */
-  readonly read = cached(() => asker.run(undefined, () => this.query([...this.names()])), KEPT);
+  readonly read = cached(() => currentWork.run(undefined, () => this.query([...this.names()])), KEPT);
 
   /** @param names the names of all queues */
   constructor(

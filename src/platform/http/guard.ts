@@ -1,0 +1,44 @@
+import type { Socket } from 'node:net';
+import { Logger } from '@nestjs/common';
+import { ThrottledWarning } from '../telemetry/index.js';
+
+/** A stack frame. The lines before the first frame are the message, which may repeat what a client sent. */
+const FRAME = /^ {4}at .+:\d+:\d+\)?$/;
+
+const logger = new Logger('Connections');
+const warning = new ThrottledWarning(logger, 'A connection was cut off because a listener failed');
+const forgotten = new ThrottledWarning(logger, 'A promise was forgotten: it failed, and nothing awaits it');
+let failures = 0;
+
+/** How often a guarded listener or timer has failed since the start. */
+export function failedListeners(): number {
+  return failures;
+}
+
+/**
+ * Runs a listener or timer of a connection. Node ends the process at an exception there; here, it closes the connection of its
+ * client alone.
+ */
+export function guard(socket: Socket | undefined, work: () => void): void {
+  try {
+    work();
+  } catch (error) {
+    failures++;
+    warning.add(describe(error));
+    socket?.destroy();
+  }
+}
+
+/** Logs unhandled rejections, at which Node would end the process. */
+export function guardPromises(): void {
+  // Tests serve several times in one process.
+  process.off('unhandledRejection', logForgotten).on('unhandledRejection', logForgotten);
+}
+
+const logForgotten = (reason: unknown): void => forgotten.add(describe(reason));
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const frames = (error.stack ?? '').split('\n').filter((line) => FRAME.test(line));
+  return [error.name, ...frames].join('\n');
+}
