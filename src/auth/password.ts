@@ -1,8 +1,7 @@
 import { argon2, type Argon2Parameters, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ApiError } from 'petstore/platform';
-import { currentWork, TIMEOUTS } from '../platform/database/index.js';
-import { NOBODY, Quota } from '../platform/process/index.js';
+import { currentWork, NOBODY, Quota } from '../platform/process/index.js';
 
 /** OWASP Password Storage Cheat Sheet: Argon2id with 19 MiB (in KiB here), two passes, one lane. */
 const COST = { memory: 19_456, passes: 2, parallelism: 1, tagLength: 32 };
@@ -18,13 +17,14 @@ const argon2id = promisify(argon2) as (
 /** Two of the four threads of Node's pool: files, DNS and the log-in to the database need the others. */
 const checks = new Quota(2);
 
+/** Milliseconds that an operator's command waits for a thread. */
+const PATIENCE_MS = 2_000;
 /** Milliseconds before the deadline of a request at which its wait for a thread ends: its answer takes some time too. */
 const MARGIN_MS = 900;
 
 /** @throws ApiError `service_unavailable` if no thread is free in time */
 async function derive(parameters: Argon2Parameters): Promise<Buffer> {
-  // An operator's command has no request.
-  const { payers, left } = currentWork.getStore() ?? { payers: NOBODY, left: TIMEOUTS.request };
+  const { payers, left } = currentWork.getStore() ?? { payers: NOBODY, left: PATIENCE_MS + MARGIN_MS };
   await checks.acquire(payers, Math.max(0, left - MARGIN_MS), tooMany);
   try {
     return await argon2id('argon2id', parameters);

@@ -71,6 +71,17 @@ async function expectOthersServed(): Promise<void> {
   expect(sockets.some(({ destroyed }) => !destroyed)).toBe(true);
 }
 
+/** A client at another address has each answer in time. */
+async function expectOthersServedAt(address: string): Promise<void> {
+  const sent = [request('GET /v1/pets', '', '', others), request('POST /v1/pets', PET, '', others)];
+  for (let i = 0; i < 10; i++) {
+    const begun = performance.now();
+    expect(await statusesFor(`${sent.join('')}bad\r\n\r\n`, address)).toEqual([200, 201, 400]);
+    // The service closes the connection a second after its answer at the latest.
+    expect(performance.now() - begun).toBeLessThan(4_000);
+  }
+}
+
 describe('Others are served', () => {
   test('while clients ask for much and read nothing', async () => {
     const much = 'GET /reference HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_400);
@@ -94,6 +105,41 @@ describe('Others are served', () => {
     for (let i = 0; i < 2_500; i++) open(`${head}Content-Length: 100\r\n\r\n{`, '127.0.0.4');
     await isConnected();
     await expectOthersServed();
+  });
+
+  test('while one client fills its memory for bodies, with a key and without one', async () => {
+    const type = 'Content-Type: application/json\r\n';
+    const heads = [
+      request('POST /v1/pets', '', type),
+      `POST /v1/accounts HTTP/1.1\r\nHost: x\r\n${type}\r\n`,
+    ];
+    for (const [count, length] of [
+      [131, 102_400],
+      [1, 7_372],
+    ] as const)
+      for (let i = 0; i < count; i++)
+        for (const head of heads) open(`${head.slice(0, -2)}Content-Length: ${length}\r\n\r\n{`, '127.0.0.8');
+    await isConnected();
+    for (let i = 0; i < 5; i++) {
+      const socket = open(request('POST /v1/pets', PET, '', others).slice(0, -PET.length), '127.0.0.2');
+      let text = '';
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      await sleep(100);
+      socket.write(PET);
+      const begun = performance.now();
+      await eventually(() => text !== '');
+      expect(text).toMatch(/^HTTP\/1\.1 201 /);
+      expect(performance.now() - begun).toBeLessThan(3_000);
+    }
+  });
+
+  test('while one client has a hundred requests wait on each of its connections', async () => {
+    for (let i = 0; i < 500; i++) open(request('GET /v1/pets?limit=1').repeat(101), '127.0.0.4');
+    await isConnected();
+    await expectOthersServedAt('127.0.0.2');
+    for (const socket of sockets) socket.destroy();
+    const active = async () => valueOf(await readMetrics(service), 'http_server_active_requests');
+    await eventually(async () => (await active()) === 0);
   });
 
   test('while dozens ask for the document by names that they make up', async () => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { randomUUID } from 'node:crypto';
 import {
   type Answer,
@@ -235,7 +235,6 @@ describe('Bodies', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
-    ['zstd', zstdCompressSync],
   ] as const)('may be compressed with %s, whose bombs are answered 413', async (encoding, compress) => {
     const headers = { 'Content-Encoding': encoding };
     expect((await post(compress(Buffer.from(PET)), headers)).status).toBe(201);
@@ -259,7 +258,7 @@ describe('Bodies', () => {
   test.each(['gzip, gzip', 'identity, gzip'])('are refused in the encoding %s', async (encoding) => {
     const answer = await post(PET, { 'Content-Encoding': encoding });
     const message = expectError(answer, 415, 'unsupported_encoding');
-    expect(message).toMatch(/gzip, deflate, br or zstd/);
+    expect(message).toMatch(/gzip, deflate or br/);
   });
 });
 

@@ -764,7 +764,7 @@ export interface components {
          *     | 410 | `operation_removed` | The operation has been removed. |
          *     | 412 | `precondition_failed` | The current state is not one that the If-Match header names. |
          *     | 413 | `payload_too_large` | The request body is larger than 100 kB. |
-         *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not gzip, deflate, br or zstd. |
+         *     | 415 | `unsupported_encoding` | The Content-Encoding of the request body is not gzip, deflate or br. |
          *     | 416 | `range_not_satisfiable` | The range in the Range header starts beyond the end of the resource. |
          *     | 417 | `expectation_failed` | The expectation in the Expect header cannot be met. |
          *     | 422 | `idempotency_key_reused` | The Idempotency-Key was used before with another request. |
@@ -956,7 +956,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate or br. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1282,7 +1282,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate or br. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1728,7 +1728,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate or br. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1933,7 +1933,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate or br. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2350,7 +2350,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate or br. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2705,7 +2705,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate or br. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3232,7 +3232,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate or br. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3750,7 +3750,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate or br. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4154,7 +4154,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate or br. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4357,7 +4357,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate, br or zstd. */
+            /** @description `unsupported_encoding`: The Content-Encoding of the request body is not gzip, deflate or br. */
             415: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -80,8 +80,8 @@ export const PLATFORM_ERRORS = {
   },
   unsupported_encoding: {
     status: 415,
-    meaning: 'The Content-Encoding of the request body is not gzip, deflate, br or zstd.',
-    advice: 'Send the body as it is, or compressed with gzip, deflate, br or zstd.',
+    meaning: 'The Content-Encoding of the request body is not gzip, deflate or br.',
+    advice: 'Send the body as it is, or compressed with gzip, deflate or br.',
   },
   range_not_satisfiable: {
     status: 416,

@@ -133,9 +133,10 @@ export function entityTag({ text }: JsonText): string {
 function withCursor(target: string, cursor: string): string {
   const start = target.indexOf('?');
   const parts = start < 0 ? [] : target.slice(start + 1).split('&');
-  const others = parts.filter((part) => part && unescape(part.split('=', 1)[0]!) !== 'cursor');
+  const found = parts.findIndex((part) => unescape(part.split('=', 1)[0]!) === 'cursor');
+  parts[found < 0 ? parts.length : found] = `cursor=${cursor}`;
   // The other characters that no URI has (RFC 3986, 2), `toPath` has escaped.
-  return [...others, `cursor=${cursor}`].join('&').replace(/["<>\\^`{|}]/g, encodeURIComponent);
+  return parts.join('&').replace(/["<>\\^`{|}]/g, encodeURIComponent);
 }
 
 function digestOf(content: string | Uint8Array): string {

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { inheritTransformationMetadata } from '@nestjs/mapped-types';
 import { type ValidationError, validateSync } from 'class-validator';
-import { currentWork } from '../database/index.js';
+import { currentWork } from '../process/index.js';
 import { ApiError } from './api-error.js';
 import { FIELD_RULE, Faults, fieldsIn, objectReader, type Reader } from './dto.js';
 

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
 import type { Position, Slice } from '../api/index.js';
-import { Connections, currentWork, SharedRead, withoutDeadline } from '../database/index.js';
-import { NOBODY } from '../process/index.js';
+import { Connections, SharedRead, withoutDeadline } from '../database/index.js';
+import { currentWork, NOBODY } from '../process/index.js';
 import { LEAST, type Listing, sortText, textOf } from './listing.js';
 import { convert, type Row, type Shape, type ShapeColumn, type Statements } from './shape.js';
 import { hiddenList, select } from './sql.js';

@@ -3,7 +3,7 @@ export { Connections, type Statement } from './connections.js';
 export { DatabaseModule, SchemaCheck } from './database.module.js';
 export { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 export { codeOf, explain, isUnavailable } from './unavailable.js';
-export { currentWork, withoutDeadline, type Work } from './lent-pool.js';
+export { withoutDeadline } from './lent-pool.js';
 export { bringMigrations, migrate } from './migrate.js';
 export { openDatabase, type OpenDatabase, reachDatabase, startOnDatabase } from './open.js';
 export { RowStreams, type Sql } from './row-streams.js';

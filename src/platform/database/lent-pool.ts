@@ -1,25 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg, { Pool, type PoolClient, type PoolConfig } from 'pg';
-import { NOBODY, type Payers, Quota } from '../process/index.js';
+import { currentWork, NOBODY, type Payers, Quota, type Work } from '../process/index.js';
 import { TIMEOUTS } from './session-settings.js';
 import { isUnavailable, NoConnection } from './unavailable.js';
-
-/** The request or the job that a call works for. */
-export interface Work {
-  /** Who pays for what it holds. */
-  readonly payers: Payers;
-  /** Milliseconds until the answer is due; infinite where no client waits for one. */
-  readonly left: number;
-  /** Whether the answer is complete, or the client has gone: what goes on then has no payer, and no deadline. */
-  readonly isOver: boolean;
-  /** Whether the operation has a longer time limit of its own, and so a pool of its own. */
-  readonly hasOwnTime?: boolean;
-  /** Calls `end` once the answer is complete or the client has gone; at once if that has happened already. */
-  whenOver(end: () => void): void;
-}
-
-/** What the current call works for; undefined for work that several requests share, and for that of the service itself. */
-export const currentWork = new AsyncLocalStorage<Work | undefined>();
 
 type Callback = (error?: Error, client?: PoolClient, release?: (reason?: Error | boolean) => void) => void;
 
@@ -34,7 +17,9 @@ export type OwnTime = Pick<
 
 interface Loan {
   readonly payers: Payers;
-  readonly deadline?: NodeJS.Timeout;
+  deadline?: NodeJS.Timeout;
+  /** Has the connection take statements again that its deadline has it refuse. */
+  restore?: () => void;
 }
 
 /**
@@ -68,8 +53,7 @@ export class LentPool extends Pool {
       const loan = this.loans.get(client);
       if (!loan) return;
       clearTimeout(loan.deadline);
-      // What `refuseFurther` has set.
-      if (Object.hasOwn(client, 'query')) delete (client as Partial<PoolClient>).query;
+      loan.restore?.();
       this.loans.delete(client);
       process.nextTick(() => this.quota.release(loan.payers));
     });
@@ -122,7 +106,9 @@ export class LentPool extends Pool {
       );
     try {
       const client = await super.connect();
-      this.loans.set(client, { payers, deadline: this.deadlineOf(client, work) });
+      const loan: Loan = { payers };
+      loan.deadline = this.deadlineOf(client, loan, work);
+      this.loans.set(client, loan);
       return client;
     } catch (error) {
       this.quota.release(payers);
@@ -142,12 +128,12 @@ export class LentPool extends Pool {
    * Ends the loan of a request shortly before its answer is due, unless the answer is a stream that has started. An operation with
    * a time of its own may have a statement that runs on for long: without `pipeline`, the end of its connection cuts that off.
    */
-  private deadlineOf(client: PoolClient, work: Work | undefined): NodeJS.Timeout | undefined {
+  private deadlineOf(client: PoolClient, loan: Loan, work?: Work): NodeJS.Timeout | undefined {
     if (!work || work.left === Infinity) return undefined;
     const end = () => {
       if (work.left === Infinity) return;
       if (this.hasOwnTime) void client.end();
-      else refuseFurther(client);
+      else loan.restore = refuseFurther(client);
     };
     return setTimeout(end, Math.max(0, Math.floor(work.left - TIMEOUTS.abortMargin)));
   }
@@ -164,8 +150,10 @@ const ROLLBACK = /^ROLLBACK\b/;
 /**
  * Undoes the open transaction of a request at its deadline, and refuses its further statements. A single statement, which a
  * time-out bounds, goes on: its connection is good for the next request.
+ * @returns what has the connection take statements again
  */
-function refuseFurther(client: PoolClient): void {
+function refuseFurther(client: PoolClient): () => void {
+  const before = Object.getOwnPropertyDescriptor(client, 'query');
   const query = client.query.bind(client) as (...args: unknown[]) => unknown;
   const refuse = (statement: unknown, ...rest: unknown[]) =>
     ROLLBACK.test(String(statement))
@@ -173,6 +161,10 @@ function refuseFurther(client: PoolClient): void {
       : Promise.reject(new NoConnection('The request has missed its deadline'));
   client.query = refuse as PoolClient['query'];
   if (client.getTransactionStatus() !== 'I') void client.query('ROLLBACK').catch(() => {});
+  return () => {
+    if (before) Object.defineProperty(client, 'query', before);
+    else delete (client as Partial<PoolClient>).query;
+  };
 }
 
 /** `pg` as the `driver` of a data source, with a `LentPool`: TypeORM creates the one pool of the process as it connects. */

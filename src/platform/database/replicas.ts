@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg';
-import { currentWork } from './lent-pool.js';
+import { currentWork } from '../process/index.js';
 import { prepareSession, TIMEOUTS } from './session-settings.js';
 import { SharedRead } from './shared-reads.js';
 import { codeOf } from './unavailable.js';

@@ -4,8 +4,9 @@ import type { PoolClient } from 'pg';
 import QueryStream from 'pg-query-stream';
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { Config } from '../../config.js';
+import { currentWork } from '../process/index.js';
 import { EXACT } from './connections.js';
-import { currentWork, LentPool, withoutDeadline } from './lent-pool.js';
+import { LentPool, withoutDeadline } from './lent-pool.js';
 import { checkClient, prepareSession, TIMEOUTS } from './session-settings.js';
 import { NoConnection } from './unavailable.js';
 

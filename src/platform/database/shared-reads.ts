@@ -1,26 +1,35 @@
-import type { Payers } from '../process/index.js';
-import { currentWork } from './lent-pool.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { currentWork, type Payers } from '../process/index.js';
+
+/** After so many reads with a single call, the next call is most likely lone too. */
+const FEW = 3;
 
 /**
- * One read of the database that many calls share. A call is sent at once if no read is under way. Calls while one is under way share
- * the next read, so no answer is older than its call.
+ * One read of the database that many calls share: those of one turn of the event loop, and those while a read is under way share the
+ * next one, so no answer is older than its call. A call after some lone ones is sent at once.
  */
 export class SharedRead<Answer> {
   private next?: Promise<Answer>;
   private underWay?: Promise<unknown>;
+  private calls = 0;
+  /** How many reads in a row had a single call. */
+  private lone = 0;
   private payers = new Set<Payers>();
 
   /** @param read gets the payers of the calls that share it; none of their requests must end it */
   constructor(private readonly read: (payers: ReadonlySet<Payers>) => Promise<Answer>) {}
 
   ask(payers?: Payers): Promise<Answer> {
+    this.calls++;
     if (payers) this.payers.add(payers);
-    if (!this.underWay && !this.next) return this.send();
-    return (this.next ??= this.underWay!.then(() => this.send()));
+    if (!this.next && !this.underWay && this.lone >= FEW) return this.send();
+    return (this.next ??= (this.underWay ?? nextTurn()).then(() => this.send()));
   }
 
   private send(): Promise<Answer> {
-    const { payers } = this;
+    const { calls, payers } = this;
+    this.lone = calls > 1 ? 0 : this.lone + 1;
+    this.calls = 0;
     this.payers = new Set();
     this.next = undefined;
     const answer = this.read(payers);

@@ -11,8 +11,7 @@ import {
   requestIdOf,
   setNetwork,
 } from '../api/index.js';
-import { currentWork } from '../database/index.js';
-import { type Payers, RoundRobin } from '../process/index.js';
+import { currentWork, type Payers, RoundRobin } from '../process/index.js';
 import { refuseOn, writeError } from './errors.js';
 import { cutOff, Exchange, IDLE_MS, observeAnswers, sizeOf } from './exchange.js';
 import { guard } from './guard.js';
@@ -24,7 +23,7 @@ import { findHostProblem, toPath } from './request-target.js';
  * Requests that may wait on one connection. Node parses all requests of a chunk, which can hold thousands; no client in use
  * pipelines more than some.
  */
-const MAX_WAITING = 50;
+const MAX_WAITING = 100;
 
 /** Milliseconds after which a client that reads nothing of its answer, or a stream without output, is cut off. */
 const UNREAD_MS = 30_000;
@@ -99,8 +98,8 @@ export class Connections {
     const { request } = exchange;
     if (refusal) return this.refuse(exchange, refusal, refusal.code);
     const problem = findHostProblem(request);
-    if (problem) return this.answer(exchange, problem);
-    if (!this.isOnItsPort(request)) return this.answer(exchange, new ApiError('route_not_found'));
+    if (problem) return writeError(exchange.response, problem);
+    if (!this.isOnItsPort(request)) return writeError(exchange.response, new ApiError('route_not_found'));
     if (PROBE.test(request.url!)) this.dispatch(exchange);
     else if (METRICS.test(request.url!) || exchange.admit()) {
       exchange.isAdmitted = true;
@@ -142,7 +141,7 @@ export class Connections {
     const connection = this.bySocket.get(request.socket);
     if (!connection) return;
     if (connection.isEnding) return connection.drop(request);
-    const network = this.isProxied ? this.networkBehindProxy(request) : connection.network;
+    const network = this.isProxied ? forwardedNetwork(request as Request) : connection.network;
     setNetwork(request, network);
     const exchange = new Exchange(request, response, network, connection, this.quotas, this.streams);
     giveRequestId(request, response);
@@ -158,11 +157,6 @@ export class Connections {
     return Boolean(this.app.get('trust proxy'));
   }
 
-  /** Express reads the header; it gives a request this prototype when it handles it. */
-  private networkBehindProxy(request: IncomingMessage): string {
-    return forwardedNetwork(Object.setPrototypeOf(request, this.app.request) as Request);
-  }
-
   private refuseOn(socket: Socket, failure: ErrorCode): void {
     guard(socket, () => this.bySocket.get(socket)?.refuse(failure));
   }
@@ -171,12 +165,6 @@ export class Connections {
   private refuse(exchange: Exchange, error: ApiError, reason: Refusal): void {
     exchange.isRefused = true;
     this.observer?.refused(reason);
-    this.answer(exchange, error);
-  }
-
-  /** Answers before routing. */
-  private answer(exchange: Exchange, error: ApiError): void {
-    exchange.answered();
     writeError(exchange.response, error);
   }
 
@@ -226,23 +214,33 @@ class Connection {
   }
 
   add(exchange: Exchange, refusal: ApiError | undefined): void {
-    if (!this.current) this.start(exchange, refusal);
-    else if (this.waiting.length < MAX_WAITING && exchange.wait()) this.waiting.push([exchange, refusal]);
-    else {
-      exchange.close();
-      // Node parses the rest of this chunk, and reads no more.
-      this.socket.pause();
-      this.refuse('service_unavailable');
-      this.drop(exchange.request);
+    if (!this.current) return this.start(exchange, refusal);
+    if (this.waiting.length < MAX_WAITING) {
+      if (exchange.wait()) this.waiting.push([exchange, refusal]);
+      else this.cutOff(exchange);
+      return;
     }
+    exchange.close();
+    // Node parses the rest of this chunk, and reads no more.
+    this.socket.pause();
+    this.refuse('service_unavailable');
+    this.drop(exchange.request);
   }
 
-  /** Drops a request. Its memory counts; if its client holds too much already, the connection is cut off. */
+  /** Drops a request. Node holds it until the connection is closed; so if its client holds too much already, that is now. */
   drop(request: IncomingMessage): void {
     if (this.socket.destroyed) return;
     const size = sizeOf(request);
-    if (!this.owner.quotas.bytes.tryAcquire(this.client, size)) return cutOff(this.socket);
-    this.dropped += size;
+    if (this.owner.quotas.bytes.tryAcquire(this.client, size)) this.dropped += size;
+    else cutOff(this.socket);
+  }
+
+  /** Closes a connection whose client sends request upon request, and holds too much already. */
+  private cutOff(exchange: Exchange): void {
+    exchange.close();
+    this.isEnding = true;
+    this.owner.observer?.refused('overloaded');
+    cutOff(this.socket);
   }
 
   /** Ends the connection for invalid, late or excessive input: answers the earlier requests, then the error. */

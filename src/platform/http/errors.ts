@@ -49,8 +49,8 @@ function asResponse(error: ApiError, link: string) {
 export function nameError(response: ServerResponse, error: ApiError): string {
   const request = response.req as Request & { errorCode?: ErrorCode };
   request.errorCode = error.code;
-  // Only a request that Express has seen knows the scheme at a proxy; and the error may be about the host.
-  const hasOrigin = !guideOrigin && 'app' in request && !findHostProblem(request);
+  // The error may be about the host.
+  const hasOrigin = !guideOrigin && !findHostProblem(request);
   const help = helpLink(error, hasOrigin ? originOf(request) : guideOrigin);
   // A deprecated operation has linked its successor.
   const earlier = response.getHeader('Link');

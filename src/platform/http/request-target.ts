@@ -65,11 +65,9 @@ function isHost(value: string): boolean {
 export function defineQuery(prototype: Request): void {
   Object.defineProperty(prototype, 'query', {
     configurable: true,
-    get(this: Request) {
+    get(this: Request & { parsedQuery?: object }) {
       const start = this.url.indexOf('?');
-      const value = parseQuery(start < 0 ? '' : this.url.slice(start + 1));
-      Object.defineProperty(this, 'query', { value, writable: true, configurable: true, enumerable: true });
-      return value;
+      return (this.parsedQuery ??= parseQuery(start < 0 ? '' : this.url.slice(start + 1)));
     },
   });
 }

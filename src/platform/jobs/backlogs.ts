@@ -1,5 +1,5 @@
 import { DataSource } from 'typeorm';
-import { currentWork } from '../database/index.js';
+import { currentWork } from '../process/index.js';
 import { cached } from '../process/index.js';
 
 // pg-boss's statistics are up to a minute old and have no age. The table is documented: https://pgboss.io/sql/job-table

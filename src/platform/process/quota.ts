@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
 /**
  * Who pays for what a piece of work holds: the network of the client and, once it is known, its account; `jobs`; nobody (an empty
  * list) for work that many share.
@@ -5,6 +7,23 @@
 export type Payers = readonly string[];
 
 export const NOBODY: Payers = [];
+
+/** The request or the job that a call works for. */
+export interface Work {
+  /** Who pays for what it holds. */
+  readonly payers: Payers;
+  /** Milliseconds until the answer is due; infinite where no client waits for one. */
+  readonly left: number;
+  /** Whether the answer is complete, or the client has gone: what goes on then has no payer, and no deadline. */
+  readonly isOver: boolean;
+  /** Whether the operation has a longer time limit of its own, and so a pool of its own. */
+  readonly hasOwnTime?: boolean;
+  /** Calls `end` once the answer is complete or the client has gone; at once if that has happened already. */
+  whenOver(end: () => void): void;
+}
+
+/** What the current call works for; undefined for work that several requests share, and for that of the service itself. */
+export const currentWork = new AsyncLocalStorage<Work | undefined>();
 
 interface Waiter {
   readonly payers: Payers;
@@ -59,7 +78,9 @@ export class Quota {
 
   /** The most that one of the payers holds. */
   held(payers: Payers): number {
-    return Math.max(0, ...payers.map((payer) => this.heldBy(payer)));
+    let most = 0;
+    for (const payer of payers) most = Math.max(most, this.heldBy(payer));
+    return most;
   }
 
   /** Whether one of the payers has to return a share before it gets another. */
@@ -125,33 +146,39 @@ function enqueue<Item>(queues: Map<string, Item[]>, key: string, item: Item): vo
 }
 
 /**
- * Milliseconds of one iteration of the event loop in which a client may start more than one work beside others. Measured: beside
- * 64 connections that are refused at once, four others get as much as beside 64 that are served.
+ * Milliseconds of one iteration of the event loop in which a client may start more than one work: beside other clients, and alone.
+ * Measured: beside 64 connections that are refused at once, four others get as much as beside 64 that are served.
  */
-const SLICE_MS = 1;
+const SLICE_MS = { shared: 1, alone: 5 };
+
+/** After so many lone works in a row, the next is most likely not the first of several, as in a burst of requests. */
+const FEW = 3;
 
 /**
- * Shares the event loop between clients. A client alone starts its work at once. Beside others, only the first work of an iteration
- * starts at once; then one work of each client, in rounds, while the iteration is short. So a flood of requests that the service
- * refuses at once cannot starve the requests of others, which need several iterations.
+ * Shares the event loop between clients. A lone work starts at once. Beside others, one work of each client starts per iteration, and
+ * more in rounds while the iteration is short. So a flood of requests that the service refuses at once cannot starve the requests of
+ * others, which need several iterations.
  */
-export class RoundRobin<Work> {
+export class RoundRobin<Item> {
   /** Queues by client, none empty. */
-  private readonly queues = new Map<string, Work[]>();
+  private readonly queues = new Map<string, Item[]>();
   /** The clients with work that was started and is not done. */
   private readonly busy = new Map<string, number>();
   private isScheduled = false;
+  /** How many works in a row were added while no other was under way. */
+  private lone = 0;
   /** Utilization of the event loop at the end of the last round. */
   private last = performance.eventLoopUtilization();
 
-  constructor(private readonly start: (work: Work) => void) {}
+  constructor(private readonly start: (item: Item) => void) {}
 
   /** Each work has to be reported as `done`. */
-  add(client: string, work: Work): void {
+  add(client: string, work: Item): void {
+    this.lone = this.busy.size === 0 ? this.lone + 1 : 0;
     this.busy.set(client, (this.busy.get(client) ?? 0) + 1);
-    if (this.isScheduled) return enqueue(this.queues, client, work);
-    if (this.busy.size > 1) this.schedule();
-    this.start(work);
+    if (this.lone > FEW) return this.start(work);
+    enqueue(this.queues, client, work);
+    if (!this.isScheduled) this.schedule();
   }
 
   done(client: string): void {
@@ -167,7 +194,7 @@ export class RoundRobin<Work> {
 
   private async run(): Promise<void> {
     const { active } = performance.eventLoopUtilization(this.last);
-    const until = performance.now() + SLICE_MS - active;
+    const until = performance.now() + (this.busy.size > 1 ? SLICE_MS.shared - active : SLICE_MS.alone);
     let ofFirstRound = this.queues.size;
     // The loop meets a queue again after the queue has moved to the end of the map.
     for (const [client, queue] of this.queues) {
