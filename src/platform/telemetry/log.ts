@@ -1,3 +1,4 @@
+import { constants, fstatSync, openSync } from 'node:fs';
 import { Logger, type LoggerService } from '@nestjs/common';
 import { type DestinationStream, destination, pino, type Logger as Pino } from 'pino';
 import { type Config, sendsTraces } from '../../config.js';
@@ -72,7 +73,7 @@ async function openTerminal(): Promise<DestinationStream | undefined> {
 function openBuffered(): DestinationStream {
   let waitUntil = -Infinity;
   const stream = destination({
-    dest: STDERR,
+    dest: openStderr(),
     sync: true,
     ...BUFFER,
     // Otherwise, buffered lines are written together with the next ones.
@@ -85,6 +86,19 @@ function openBuffered(): DestinationStream {
     stream.flush();
   });
   return stream;
+}
+
+/**
+ * Opens the pipe at standard error anew where the system allows that: workers share the one they inherit, and Node makes it
+ * blocking again as soon as one of them ends.
+ */
+function openStderr(): number {
+  try {
+    const { O_WRONLY, O_NONBLOCK } = constants;
+    return fstatSync(STDERR).isFIFO() ? openSync('/dev/stderr', O_WRONLY | O_NONBLOCK) : STDERR;
+  } catch {
+    return STDERR;
+  }
 }
 
 /** The fields that connect a line to the trace of its request. */
