@@ -137,12 +137,26 @@ export class Config {
   // Observability
   /** Lowest level logged: `info` has each request, `warn` those that fail. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
-  /** A port for `/metrics` alone; the port of the API without it. */
+  /** A port for `/metrics` alone; the API's without it, 9464 with `WORKERS`. */
   @IsOptional() @AsInteger() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
-  /** Where traces are sent, by OTLP over HTTP; without it, none are made. */
+  /** Where traces are sent; without an endpoint or an exporter, none are made. */
   @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.http) OTEL_EXPORTER_OTLP_ENDPOINT?: string;
+  /** The same for traces alone, with its path. */
+  @IsOptional() @IsUrl(URLS.http) OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string;
+  /** `otlp`, `zipkin`, `console`, several, separated by commas, or `none`. */
+  @IsOptional() @IsString() OTEL_TRACES_EXPORTER?: string;
+  /** `true` makes no traces. */
+  @IsOptional() @IsString() OTEL_SDK_DISABLED?: string;
   /** Share of requests traced, unless the client has decided. */
   @AsDecimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
+}
+
+/** Whether the environment asks for traces: OpenTelemetry's packages are loaded only then. */
+export function sendsTraces(config: Config): boolean {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_TRACES_EXPORTER } = config;
+  if (config.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return false;
+  if (OTEL_TRACES_EXPORTER?.trim() === 'none') return false;
+  return Boolean(OTEL_EXPORTER_OTLP_ENDPOINT ?? OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? OTEL_TRACES_EXPORTER);
 }
 
 /**

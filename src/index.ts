@@ -63,17 +63,24 @@ async function start(
     const { requirePorts } = await import('./platform/process/claim-port.js');
     await requirePorts({ PORT: config.PORT, METRICS_PORT: config.METRICS_PORT }, config.HOST);
   }
+  const { takeOverLog } = await import('./platform/telemetry/index.js');
+  const log = await takeOverLog(config);
   if (cluster.isPrimary && config.WORKERS > 1) {
     await loadParts(options);
-    return (await import('./commands/serve/primary.js')).bootPrimary(config, stopping);
+    return (await import('./commands/serve/workers.js')).bootPrimary(config, log, stopping);
   }
-  // Tracing must start before the modules that it patches are loaded.
-  if (config.OTEL_EXPORTER_OTLP_ENDPOINT)
-    (await import('./platform/telemetry/start-tracing.js')).startTracing(config);
+  const stopTracing = await startTracing(config);
   const parts = await loadParts(options);
-  if (cluster.isWorker)
-    return (await import('./commands/serve/worker.js')).bootWorker(config, parts, stopping);
-  return (await import('./commands/serve/boot.js')).boot(config, parts, stopping);
+  const { boot, bootWorker } = await import('./commands/serve/serve.js');
+  const service = await (cluster.isWorker ? bootWorker : boot)(config, log, parts, stopping);
+  return { ...service, stop: () => service.stop().finally(stopTracing) };
+}
+
+/** Traces requests, if the environment asks for that. To be called before the modules that tracing patches are loaded. */
+async function startTracing(config: Config): Promise<() => Promise<void>> {
+  const { sendsTraces } = await import('./config.js');
+  if (!sendsTraces(config)) return async () => {};
+  return (await import('./platform/telemetry/start-tracing.js')).startTracing();
 }
 
 function announce(service: RunningService, config: Config): void {

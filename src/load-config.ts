@@ -18,11 +18,30 @@ export async function loadConfig(options: PetstoreOptions = {}): Promise<Config>
   if (cluster.isPrimary)
     for (const line of warningsOf(text, Object.keys(process.env))) console.warn(`petstore: ${line}`);
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
+  // What the service sends without further settings; OpenTelemetry ignores a share without a sampler.
+  process.env.OTEL_EXPORTER_OTLP_PROTOCOL ||= 'http/json';
+  if (process.env.OTEL_TRACES_SAMPLER_ARG) process.env.OTEL_TRACES_SAMPLER ||= 'parentbased_traceidratio';
   // Loading the features takes a third of a second.
   if (process.env.ACCOUNT_PERMISSIONS) await loadParts(options);
   const config = readConfig(process.env);
-  if (cluster.isPrimary) for (const line of warningsOfIssuer(config)) console.warn(`petstore: ${line}`);
+  const warnings = [...warningsOfIssuer(config), ...warningsOfTelemetry(process.env)];
+  if (cluster.isPrimary) for (const line of warnings) console.warn(`petstore: ${line}`);
   return config;
+}
+
+/** Variables of OpenTelemetry for what the service does not do. */
+const NOT_FOR_TRACES =
+  /^OTEL_(?:(?:EXPERIMENTAL_)?CONFIG_FILE|(?:METRICS|LOGS)_EXPORTER|EXPORTER_OTLP_(?:METRICS|LOGS)_\w+)$/;
+
+/** Warns of variables of OpenTelemetry that have no effect. */
+export function warningsOfTelemetry(environment: Record<string, string | undefined>): string[] {
+  const names = Object.entries(environment)
+    .filter(([name, value]) => NOT_FOR_TRACES.test(name) && value && value !== 'none')
+    .map(([name]) => name);
+  if (names.length === 0) return [];
+  return [
+    `${names.join(', ')} ${names.length > 1 ? 'have' : 'has'} no effect: by OpenTelemetry, the service sends traces alone.`,
+  ];
 }
 
 /** Hosts of this machine, as `URL.hostname` writes them. */

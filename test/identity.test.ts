@@ -456,6 +456,31 @@ describe('The issuer', () => {
     await eventually(async () => (await list(token, at)).status === 200);
   });
 
+  test('that is away is named in the log with the reason, and its next fetch in Retry-After', async () => {
+    const reasons: [string, () => unknown][] = [
+      [`${new URL(own.url).host} cannot be reached: ECONNREFUSED ${new URL(own.url).host}`, () => own.stop()],
+      [
+        `${new URL(own.url).host} cannot be reached: unexpected redirect`,
+        async () => {
+          own.instead = (_request, response) => void response.writeHead(302, { Location: '/' }).end();
+          await own.listen();
+        },
+      ],
+    ];
+    for (const [reason, leave] of reasons) {
+      await leave();
+      const from = at.output().length;
+      await eventually(async () => {
+        later();
+        const { status, headers } = await list(await tokenBy('new', { jti: randomUUID() }), at);
+        expect(status).toBe(503);
+        return at.output().slice(from).includes(reason) && Number(headers.get('retry-after')) > 20;
+      });
+    }
+    own.instead = undefined;
+    await eventually(async () => later() && (await list(token, at)).status === 200);
+  });
+
   test('cannot stand in for another issuer: the same subject and email open nothing', async () => {
     const claims = { sub: someone(), email: `${randomUUID()}@example.com`, email_verified: true };
     const first = await current(await issuer.token({ ...claims, scope: ALL }));
@@ -584,7 +609,7 @@ test.each([
 });
 
 test('A start warns once of an issuer that an attacker could impersonate, whatever the number of workers', async () => {
-  const env = { ...settings(issuer), OIDC_ISSUER: 'http://id.example', WORKERS: '2' };
+  const env = { ...settings(issuer), OIDC_ISSUER: 'http://id.example', WORKERS: '2', METRICS_PORT: '0' };
   const at = await startService(env);
   await at.stop();
   expect(at.output().match(/OIDC_ISSUER/g)).toHaveLength(1);

@@ -55,13 +55,26 @@ export class IssuerKeys {
   };
 
   private findLastGood: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
-    if (!this.lastGood) throw away(this.failure);
+    if (!this.lastGood) throw this.away();
     try {
       return await this.lastGood(header, token);
     } catch (error) {
-      throw error instanceof errors.JWKSNoMatchingKey ? away(this.failure) : error;
+      throw error instanceof errors.JWKSNoMatchingKey ? this.away() : error;
     }
   };
+
+  /** Clients are told when the next attempt is due. */
+  private away(): ApiError {
+    const seconds = Math.max(1, Math.ceil((this.retryAt - performance.now()) / 1_000));
+    return new ApiError(
+      'service_unavailable',
+      'The identity provider cannot be reached. Try again shortly.',
+      {
+        cause: this.failure,
+        headers: { 'Retry-After': String(seconds) },
+      },
+    );
+  }
 
   /** Replaces the fetch of jose: bounded, without redirects, from the current address of the keys. */
   private async fetch(signal: AbortSignal): Promise<Response> {
@@ -77,10 +90,4 @@ export class IssuerKeys {
       throw error;
     }
   }
-}
-
-function away(cause: unknown): ApiError {
-  return new ApiError('service_unavailable', 'The identity provider cannot be reached. Try again shortly.', {
-    cause,
-  });
 }

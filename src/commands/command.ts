@@ -5,7 +5,7 @@ import { Command, CommanderError } from 'commander';
 import type { Config } from '../config.js';
 import { ApiError } from '../platform/api/index.js';
 import { explain, type OpenDatabase, reachDatabase } from '../platform/database/index.js';
-import { type Lifecycle, OperatorError } from '../platform/process/index.js';
+import { type Lifecycle, OperatorError, textOf } from '../platform/process/index.js';
 
 /** Exit status of a command that failed or was interrupted. */
 const FAILURE = 1;
@@ -49,7 +49,7 @@ export class CommandLine {
       if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
       // A stop closes the database under the command, and ends the process.
       const { life, streams } = this.environment;
-      if (!life.isStopping) streams.stderr.write(`${textOf(error)}\n`);
+      if (!life.isStopping) streams.stderr.write(`${lineOf(error)}\n`);
       return FAILURE;
     }
   }
@@ -84,8 +84,7 @@ export class CommandLine {
 }
 
 /** An error for the operator: one line about what to fix; the stack of a bug. */
-function textOf(error: unknown): string {
+function lineOf(error: unknown): string {
   const explained = error instanceof ApiError ? new OperatorError(error.message) : explain(error);
-  if (explained instanceof OperatorError) return `petstore: ${explained.message}`;
-  return String(explained instanceof Error ? explained.stack : explained);
+  return explained instanceof OperatorError ? `petstore: ${explained.message}` : textOf(explained);
 }

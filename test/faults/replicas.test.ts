@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createKey } from '../../src/testing/client.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
 import { eventually } from '../support/npm.js';
+import { Proxy } from '../support/proxy.js';
 import { DatabaseServer } from './support/database-server.js';
 import { durationOf, PATIENCE_MS } from './support/fault.js';
 import { countStatuses, record } from './support/figures.js';
@@ -152,6 +153,48 @@ test('A replica that refuses a statement is asked for the next list too, and the
     return (await countRefusals(current)) - before === LISTS;
   });
 });
+
+test('A wait for a connection to the replica, which other lists hold, is no failure of the replica', async () => {
+  const slow = await Proxy.start(current.url);
+  const service = await startService({
+    DATABASE_URL: primary.url,
+    DATABASE_REPLICA_URLS: slow.url,
+    DATABASE_POOL_SIZE: '1',
+    ROLE: 'api',
+  });
+  services.push(service);
+  const read = async (path: string) => (await exchange(service.url, { path, key }, agent)).status;
+  const scans = (server: DatabaseServer) =>
+    counted(
+      server,
+      `SELECT seq_scan + idx_scan AS count FROM pg_stat_user_tables WHERE relname = 'categories'`,
+    );
+  await eventually(async () => {
+    const before = await scans(current);
+    await read('/v1/categories');
+    return (await scans(current)) > before;
+  });
+  // Of twenty lists at once, the last wait for longer than a replica has to answer.
+  slow.delay(8);
+  // A replica that falls behind for a moment is not used either.
+  await eventually(async () => {
+    const before = await Promise.all([current, primary].map(scans));
+    for (let round = 0; round < 5; round++) {
+      const different = Array.from({ length: 20 }, (_, i) => read(`/v1/pets?limit=${i + 1}`));
+      expect(new Set(await Promise.all(different))).toEqual(new Set([200]));
+      expect(await read('/v1/categories')).toBe(200);
+    }
+    let shares: number[] = [];
+    // An idle session publishes its counts after up to ten seconds.
+    await eventually(async () => {
+      const after = await Promise.all([current, primary].map(scans));
+      shares = after.map((count, i) => count - before[i]!);
+      return shares[0]! + shares[1]! >= 5;
+    });
+    return shares[0] === 5;
+  }, 60_000);
+  slow.stop();
+}, 90_000);
 
 test.each([
   ['killed', () => current.kill(), () => current.restart()],

@@ -1,14 +1,18 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { load } from 'js-yaml';
+import { DataSource } from 'typeorm';
 import { AccountCounts } from '../../src/platform/http/observability.js';
 import { Metrics } from '../../src/platform/telemetry/metrics.js';
 import { call, createAccount, createKey, send } from '../../src/testing/client.js';
-import { query, type Service, startService } from '../../src/testing/service.js';
+import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
+import { startExtended } from '../support/extended.js';
 import { readMetrics, type Sample, valueOf } from '../support/metrics.js';
 import { eventually, ROOT } from '../support/npm.js';
 
@@ -231,6 +235,100 @@ describe('Traces', () => {
   });
 });
 
+/** A collector that counts what it gets, by path, and answers with a status, or not at all. */
+async function startCounting(answer?: (response: ServerResponse) => void, http2 = false) {
+  const paths: string[] = [];
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    paths.push(request.url!);
+    request.resume();
+    answer?.(response);
+  };
+  const server = http2
+    ? createHttp2Server(listener as unknown as Parameters<typeof createHttp2Server>[0])
+    : createServer(listener);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { paths, url, stop: () => server.close() };
+}
+
+const TRACES = '/v1/traces';
+const ok = (response: ServerResponse) => void response.writeHead(200).end();
+
+describe('A switch of OpenTelemetry does what its specification says:', () => {
+  const GRPC = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
+  test.each<[string, (url: string) => Record<string, string>, string[]]>([
+    [
+      'OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf',
+      () => ({ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' }),
+      [TRACES],
+    ],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL=grpc', () => ({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }), [GRPC]],
+    ['OTEL_SDK_DISABLED', () => ({ OTEL_SDK_DISABLED: 'TRUE' }), []],
+    ['OTEL_TRACES_EXPORTER=none', () => ({ OTEL_TRACES_EXPORTER: 'none' }), []],
+    ['OTEL_TRACES_SAMPLER=always_off', () => ({ OTEL_TRACES_SAMPLER: 'always_off' }), []],
+    [
+      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+      (url) => ({ OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${url}/elsewhere` }),
+      ['/elsewhere'],
+    ],
+    ['OTEL_TRACES_SAMPLER_ARG alone', () => ({ OTEL_TRACES_SAMPLER_ARG: '0' }), []],
+  ])('%s', async (name, settings, paths) => {
+    const counting = await startCounting(ok, name.endsWith('grpc'));
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: counting.url, ...settings(counting.url) };
+    const traced = await startService(env);
+    await call(traced, 'GET', '/v1/pets');
+    // A stop sends what is left.
+    expect(await traced.stop()).toBe(0);
+    counting.stop();
+    expect([...new Set(counting.paths)]).toEqual(paths);
+  });
+});
+
+test('A variable of OpenTelemetry that has no effect is named at the start', async () => {
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER: 'jaeger_remote' };
+  const traced = await startService({ ...env, OTEL_METRICS_EXPORTER: 'otlp', OTEL_PROPAGATORS: 'xray' });
+  expect(traced.output()).toMatch(/^petstore: OTEL_METRICS_EXPORTER has no effect: /m);
+  const messages = linesOf(
+    Object.assign({}, traced, { output: () => traced.output().replace(/^petstore.*\n/m, '') }),
+  );
+  expect(messages).toContainEqual(
+    expect.objectContaining({ level: 'warn', msg: expect.stringContaining('xray') }),
+  );
+  expect(messages).toContainEqual(expect.objectContaining({ msg: expect.stringContaining('jaeger_remote') }));
+  await traced.stop();
+});
+
+test('A service that reads its permissions first has the spans of its pool too', async () => {
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ACCOUNT_PERMISSIONS: 'pets:read' };
+  const traced = await startService(env);
+  const from = collector.spans.length;
+  await createAccount(traced);
+  await traced.stop();
+  const names = collector.spans.slice(from).map(({ name }) => name);
+  expect(names).toContainEqual(expect.stringMatching(/^pg\.query/));
+  expect(names).toContain('pg-pool.connect');
+});
+
+test.each<[string, ((response: ServerResponse) => void) | undefined]>([
+  ['answers 400', (response) => void response.writeHead(400).end('no')],
+  [
+    'answers 503 with Retry-After',
+    (response) => void response.writeHead(503, { 'Retry-After': '60' }).end('later'),
+  ],
+  ['does not answer', undefined],
+])('A collector that %s does not change how the service stops', async (_how, answer) => {
+  const counting = await startCounting(answer);
+  const traced = await startService({ OTEL_EXPORTER_OTLP_ENDPOINT: counting.url });
+  await call(traced, 'GET', '/v1/pets');
+  const from = Date.now();
+  expect(await traced.stop()).toBe(0);
+  expect(Date.now() - from).toBeLessThan(4_500);
+  expect(counting.paths).toEqual([TRACES]);
+  // No stack: each line is one of the log.
+  expect(linesOf(traced).filter(({ level }) => level === 'error')).toEqual([]);
+  counting.stop();
+});
+
 describe('Readiness', () => {
   const ready = async () => (await call(service, 'GET', '/health/ready')).status;
 
@@ -320,6 +418,66 @@ describe('The dashboard and the alerts', () => {
       expect(annotations.summary).toBeTruthy();
     }
   });
+});
+
+/** Ways to log the error of a statement with Nest's `Logger`. */
+const WAYS: ((log: Logger, error: Error) => void)[] = [
+  (log, error) => log.error(error),
+  (log, error) => log.error('Not stored', error),
+  (log, error) => log.error('Not stored', error.stack),
+  (log, error) => log.warn('Not stored', error),
+  (_log, error) => new Logger().warn('Not stored', error),
+  (log, error) => log.log({ msg: 'Not stored', nested: [{ error }] }),
+  (log, error) => log.log('Not stored', 7, { error }),
+  (log, error) => log.fatal(new Error(`Not stored: ${error.message}`, { cause: error })),
+  (log, error) => log.error(new AggregateError([error], 'Not stored')),
+];
+const VALUE = 'grace@example.com';
+
+@Injectable()
+class LoggingProvider implements OnModuleInit {
+  private readonly logger = new Logger('Team');
+
+  constructor(private readonly database: DataSource) {}
+
+  async onModuleInit(): Promise<void> {
+    for (const statement of ['INSERT INTO taken VALUES ($1)', 'SELECT $1::text::int']) {
+      const error = await this.database.query(statement, [VALUE]).catch((failure: Error) => failure);
+      for (const log of WAYS) log(this.logger, error);
+    }
+  }
+}
+
+test('An error that a team logs shows name, message and frames, and no value of its statement', async () => {
+  const databaseUrl = await createDatabase('TEMPLATE migrated');
+  await query(
+    databaseUrl,
+    `CREATE TABLE taken (email text PRIMARY KEY); INSERT INTO taken VALUES ('${VALUE}')`,
+  );
+  const extended = await startExtended(databaseUrl, LoggingProvider);
+  await extended.stop();
+  const lines = extended.lines.filter((line) => JSON.stringify(line).includes('ot stored') || line.err);
+  expect(lines).toHaveLength(2 * WAYS.length);
+  expect(extended.output()).not.toContain(VALUE);
+  const err = {
+    type: 'QueryFailedError',
+    message: 'duplicate key value violates unique constraint "taken_pkey"',
+    stack: expect.stringMatching(/^ {4}at /),
+  };
+  const hidden = { ...err, message: 'SQLSTATE 22P02' };
+  expect(lines).toMatchObject(
+    [err, hidden].flatMap((one) => [
+      { level: 50, context: 'Team', err: one, msg: one.message },
+      { level: 50, context: 'Team', err: one, msg: 'Not stored' },
+      { level: 50, context: 'Team', stack: one.stack, msg: 'Not stored' },
+      { level: 40, context: 'Team', err: one, msg: 'Not stored' },
+      { level: 40, err: one, msg: 'Not stored' },
+      { level: 30, nested: [{ error: one }], msg: 'Not stored' },
+      { level: 30, args: [7, { error: one }], msg: 'Not stored' },
+      { level: 60, err: { type: 'Error', message: `Not stored: ${one.message}`, cause: one } },
+      { level: 50, err: { type: 'AggregateError', message: 'Not stored', errors: [one] } },
+    ]),
+  );
 });
 
 // Last, as it takes a table away.

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { join, matchesGlob } from 'node:path';
+import type { Readable } from 'node:stream';
 import { Client } from 'pg';
 import { createKey } from '../../src/testing/client.js';
 import { readConfig } from '../../src/config.js';
@@ -22,7 +23,7 @@ import {
   signalPostgresOn,
   type Told,
 } from '../support/npm.js';
-import { createDatabase, query, sharedService, startService } from '../../src/testing/service.js';
+import { createDatabase, listening, query, sharedService, startService } from '../../src/testing/service.js';
 
 /** PostgreSQL refuses to run as root, so there the service runs it as this user, who owns nothing else. */
 const NOBODY = { uid: 65_534, gid: 65_534 };
@@ -308,6 +309,64 @@ test('a stop with a body under way ends within the grace period, and the body is
   expect(await service.stop()).toBe(0);
   await closed;
   expect(await query(service.databaseUrl, 'SELECT FROM pets')).toEqual([]);
+});
+
+describe('a log that cannot be written', () => {
+  test.each<[string, string, () => number]>([
+    ['on a full disk', '1', () => fs.openSync('/dev/full', 'w')],
+    ['to a pipe that nobody reads', '1', unreadPipe],
+    ['of several workers to a pipe that nobody reads', '2', unreadPipe],
+  ])('%s costs lines, and neither a request nor the stop', async (_where, WORKERS, open) => {
+    const databaseUrl = await createDatabase('TEMPLATE migrated');
+    const log = open();
+    const { PATH, NODE_COMPILE_CACHE } = process.env;
+    const own = { PORT: '0', HOST: '127.0.0.1', METRICS_PORT: '0', DATABASE_URL: databaseUrl, WORKERS };
+    const child = spawn(process.execPath, ['dist/src/main.js'], {
+      env: { PATH, NODE_COMPILE_CACHE, ...own, SHUTDOWN_GRACE_MS: '2000' },
+      stdio: ['ignore', 'pipe', log],
+    });
+    const service = await listening(child as ChildProcessByStdio<null, Readable, null>, databaseUrl);
+    // More lines than a pipe holds.
+    const request = async () => (await fetch(`${service.url}/v1/pets`)).status;
+    for (let i = 0; i < 20; i++)
+      expect(new Set(await Promise.all(Array.from({ length: 50 }, request)))).toEqual(new Set([401]));
+    const from = Date.now();
+    const killed = setTimeout(() => child.kill('SIGKILL'), 20_000);
+    expect(await service.stop()).toBe(0);
+    clearTimeout(killed);
+    expect(Date.now() - from).toBeLessThan(4_500);
+    fs.closeSync(log);
+  });
+
+  function unreadPipe(): number {
+    const path = join(newFolder(), 'pipe');
+    execFileSync('mkfifo', [path]);
+    return fs.openSync(path, fs.constants.O_RDWR);
+  }
+});
+
+test.each([
+  ['an exception', 'throw failure()'],
+  ['a rejection that nothing handles', 'Promise.reject(failure())'],
+])('a process that ends by %s prints name, message and frames, and no other property', async (_how, end) => {
+  const failing = `
+    // The frames show this text.
+    const secret = 's3' + 'cret';
+    const failure = () => {
+      const cause = Object.assign(new Error('Key is taken'), { detail: secret });
+      return Object.assign(new TypeError('Not stored', { cause }), { parameters: [secret], query: secret });
+    };
+    process.once('SIGUSR2', () => { ${end} });`;
+  // Node ends a process that serves for an exception alone.
+  const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated'), WORKERS: '2', METRICS_PORT: '0' };
+  const main = [`--import=data:text/javascript,${encodeURIComponent(failing)}`, 'dist/src/main.js'];
+  const run = new Run(process.execPath, main, env);
+  await run.ready();
+  run.signal('SIGUSR2');
+  const said = await run.failure();
+  expect(said).toContain('TypeError: Not stored\n    at ');
+  expect(said).toContain('Caused by Error: Key is taken\n    at ');
+  expect(said).not.toContain('s3cret');
 });
 
 describe('a start that is told to stop', () => {

@@ -1,12 +1,17 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { INestApplicationContext } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { DemoKey } from '../../auth/demo-key.js';
+import { StartLink } from '../../auth/start-link.js';
 import type { Config } from '../../config.js';
 import type { Parts } from '../../load-features.js';
-import { cannotListen, StartBlock, type Stoppable } from '../../platform/process/index.js';
+import { type OpenDatabase, startOnDatabase } from '../../platform/database/index.js';
 import { guardPromises, type HttpAdapter } from '../../platform/http/index.js';
-import { type Log, tracing } from '../../platform/telemetry/index.js';
+import { installJobs } from '../../platform/jobs/index.js';
+import { cannotListen, StartBlock, type Stoppable } from '../../platform/process/index.js';
+import type { Log } from '../../platform/telemetry/index.js';
 import { createApplication } from './application.js';
 
 /** A running service. `stop` lets accepted requests finish, then closes everything. */
@@ -26,18 +31,66 @@ export interface RunningService extends Stoppable {
 }
 
 /**
+ * Starts the service in this process: database, schema, demo key, HTTP. On failure or abort, stops what has started.
+ * @throws OperatorError whose message says in one line what is wrong
+ */
+export async function boot(
+  config: Config,
+  log: Log,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<RunningService> {
+  const start = async (database: OpenDatabase) => {
+    const dataPath = database.path;
+    let demoKey: string | undefined;
+    let startCode: string | undefined;
+    const prepare = async (app: INestApplicationContext) => {
+      if (dataPath === undefined) return;
+      demoKey = await app.get(DemoKey).open(dataPath);
+      startCode = app.get(StartLink).offer(demoKey);
+    };
+    const service = await serve(database.config, log, parts, stopping, prepare);
+    return { ...service, dataPath, demoKey, startCode };
+  };
+  return startOnDatabase(config, installJobs, start, stopping);
+}
+
+/** The message of a worker to the primary once it listens. */
+export interface Serving extends Pick<RunningService, 'url' | 'notes'> {
+  type: 'serving';
+}
+
+/**
+ * Serves HTTP beside other workers; the primary has prepared the database. Node ends it when the primary ends.
+ * @param stopping aborts the start
+ */
+export async function bootWorker(
+  config: Config,
+  log: Log,
+  parts: Parts,
+  stopping: AbortSignal,
+): Promise<RunningService> {
+  // Emitted for a message to a primary that has just ended.
+  process.on('error', () => {});
+  const service = await serve(config, log, parts, stopping);
+  const { url, notes } = service;
+  process.send!({ type: 'serving', url, notes } satisfies Serving);
+  return service;
+}
+
+/**
  * Serves HTTP on a migrated database.
  * @param stopping keeps the service from listening once aborted
  * @param prepare runs before the service listens
  * @throws OperatorError if it cannot listen; what `prepare` throws
  */
-export async function serve(
+async function serve(
   config: Config,
   log: Log,
   parts: Parts,
   stopping: AbortSignal,
   prepare?: (app: NestExpressApplication) => Promise<void>,
-): Promise<RunningService & { app: NestExpressApplication }> {
+): Promise<RunningService> {
   guardPromises();
   const app = await createApplication(config, log, parts);
   try {
@@ -51,25 +104,26 @@ export async function serve(
   }
   const { metricsPort } = (app.getHttpAdapter() as HttpAdapter).connections;
   return {
-    app,
     url: addressOf(app),
-    metricsUrl: metricsPort === undefined ? undefined : `${addressOf(app, metricsPort)}/metrics`,
+    metricsUrl: !metricsPort ? undefined : `${addressOf(app, metricsPort)}/metrics`,
     notes: app.get(StartBlock).notes,
-    stop: () => close(app, config.SHUTDOWN_GRACE_MS).finally(() => tracing.active?.stop()),
+    stop: () => close(app, config.SHUTDOWN_GRACE_MS),
   };
 }
 
 async function listen(app: NestExpressApplication, { PORT, METRICS_PORT, HOST }: Config): Promise<void> {
   const server = app.getHttpAdapter() as HttpAdapter;
   try {
-    if (METRICS_PORT !== undefined) await server.openMetrics(METRICS_PORT, HOST);
+    if (METRICS_PORT !== undefined && cluster.isPrimary) await server.openMetrics(METRICS_PORT, HOST);
   } catch (error) {
     throw cannotListen('METRICS_PORT', METRICS_PORT!, error, HOST);
   }
   try {
-    // The primary has claimed the port.
-    if (cluster.isWorker) await server.share(PORT, HOST);
-    else await server.open(PORT, HOST);
+    // The primary has claimed the port, and serves the metrics of all workers.
+    if (cluster.isWorker) {
+      server.connections.metricsPort = 0;
+      await server.share(PORT, HOST);
+    } else await server.open(PORT, HOST);
   } catch (error) {
     throw cannotListen('PORT', PORT, error, HOST);
   }

@@ -1,12 +1,24 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Logger } from '@nestjs/common';
+import { Logger, Module } from '@nestjs/common';
+import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import type { Config } from '../../config.js';
-import { answerWorkers, cannotListen, claimPort, OperatorError } from '../../platform/process/index.js';
-import { collectMetrics } from '../../platform/telemetry/index.js';
-import type { Serving } from './worker.js';
+import { EnvironmentModule } from '../../environment.module.js';
+import { type OpenDatabase, startOnDatabase } from '../../platform/database/index.js';
+import {
+  ErrorFilter,
+  HttpAdapter,
+  MetricsController,
+  NotFoundPage,
+  ROUTING,
+} from '../../platform/http/index.js';
+import { installJobs } from '../../platform/jobs/index.js';
+import { cannotListen, claimPort, OperatorError } from '../../platform/process/index.js';
+import { type Log, Metrics, NestLogger, WorkerMetrics } from '../../platform/telemetry/index.js';
+import type { RunningService, Serving } from './serve.js';
 
 /** Consecutive workers that end before they serve, after which the primary gives up. */
 const MAX_FAILURES = 5;
@@ -14,6 +26,68 @@ const MAX_FAILURES = 5;
 const PAUSE_MS = 200;
 /** Milliseconds beyond the grace period after which a worker that does not end, such as a suspended one, is killed. */
 const END_MS = 5_000;
+
+/** Where the metrics of the workers are unless `METRICS_PORT` says otherwise. */
+const DEFAULT_METRICS_PORT = 9464;
+
+/**
+ * Prepares the database and runs workers on it. The primary itself serves nothing but the metrics of all workers, so that a
+ * scrape never waits at one that is suspended.
+ * @param stopping aborts the start, and ends the replacement of workers
+ * @throws OperatorError whose message says in one line what is wrong
+ */
+export async function bootPrimary(config: Config, log: Log, stopping: AbortSignal): Promise<RunningService> {
+  const start = async (database: OpenDatabase) => {
+    const demoKey = await openDemoKey(database, new NestLogger(log));
+    const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
+    try {
+      const serving = await workers.start();
+      const metrics = await serveMetrics(config, log);
+      const metricsUrl = Object.assign(new URL('/metrics', serving.url), { port: metrics.port }).href;
+      const stop = async () => {
+        await Promise.all([workers.stop(), metrics.app.close()]);
+      };
+      return { ...serving, metricsUrl, dataPath: database.path, demoKey, failure: workers.failure, stop };
+    } catch (error) {
+      await workers.stop();
+      throw error;
+    }
+  };
+  return startOnDatabase(config, installJobs, start, stopping);
+}
+
+/** Loads the modules that create the key only if there is a data folder. */
+async function openDemoKey({ config, path }: OpenDatabase, logger: NestLogger): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  const { withContext } = await import('../admin/context.js');
+  const { DemoKey } = await import('../../auth/demo-key.js');
+  return withContext(config, (app) => app.get(DemoKey).open(path), logger);
+}
+
+@Module({
+  controllers: [MetricsController],
+  providers: [
+    { provide: Metrics, useClass: WorkerMetrics },
+    { provide: APP_FILTER, useClass: ErrorFilter },
+    { provide: NotFoundPage, useValue: { isFor: () => false } },
+  ],
+})
+class WorkerMetricsModule {}
+
+/** Serves the metrics of all workers. The default port may be that of another service; then any free one is taken. */
+async function serveMetrics(config: Config, log: Log) {
+  const { HOST, METRICS_PORT = await claimPort(DEFAULT_METRICS_PORT, HOST).catch(() => 0) } = config;
+  const adapter = new HttpAdapter(config);
+  const module = { module: WorkerMetricsModule, imports: [EnvironmentModule.with(config)] };
+  const options = { abortOnError: false, bodyParser: false, logger: new NestLogger(log), ...ROUTING };
+  const app = await (await NestFactory.create(module, adapter, options)).init();
+  await adapter.open(METRICS_PORT, HOST).catch((error) => {
+    throw cannotListen('METRICS_PORT', METRICS_PORT, error, HOST);
+  });
+  const { port } = app.getHttpServer().address() as AddressInfo;
+  adapter.connections.metricsPort = port;
+  return { app, port };
+}
 
 /** The worker processes; a worker that ends is replaced. */
 export class Workers {
@@ -46,7 +120,6 @@ export class Workers {
     this.stopping.addEventListener('abort', () => this.fail(new OperatorError('The service was stopped.')));
     // For systems without port sharing: a round-robin primary would pass connections to a dying worker.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
-    answerWorkers({ metrics: collectMetrics });
     const port = await claimPort(PORT, HOST).catch((error) => {
       throw cannotListen('PORT', PORT, error, HOST);
     });

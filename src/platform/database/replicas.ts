@@ -98,16 +98,20 @@ class Replica {
   async read<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
     let client: PoolClient | undefined;
     let isCurrent = false;
+    const { pool } = this;
+    // Reads that wait already get the idle connections.
+    const isBusy = pool.totalCount === pool.options.max && pool.idleCount <= pool.waitingCount;
     try {
-      client = await this.pool.connect();
+      client = await pool.connect();
       await this.catchUp(client);
       isCurrent = true;
       const result = await work(client);
       client.release();
       return result;
     } catch (error) {
-      // A statement that the server has refused or cancelled says nothing about the replica, nor about the connection.
-      const isSound = isCurrent && REFUSED.test(codeOf(error) ?? '');
+      // A statement that the server has refused or cancelled says nothing about the replica, nor about the connection; a wait
+      // for a connection that other reads hold says nothing about the replica either.
+      const isSound = client ? isCurrent && REFUSED.test(codeOf(error) ?? '') : isBusy;
       client?.release(isSound ? undefined : (error as Error));
       if (!isSound) this.suspend();
       throw error;

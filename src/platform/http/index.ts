@@ -2,7 +2,7 @@ export { readBody } from './body.js';
 export { ErrorFilter, NotFoundPage } from './error.filter.js';
 export { Exchange } from './exchange.js';
 export { guardPromises } from './guard.js';
-export { ObservabilityModule } from './observability.js';
+export { MetricsController, ObservabilityModule } from './observability.js';
 export { ROUTING } from './routes.js';
 export { HttpAdapter } from './server.js';
 export { StaticContent } from './static-content.js';

@@ -182,7 +182,7 @@ class HealthController {
 @ApiExcludeController()
 @Public()
 @Controller({ path: 'metrics', version: VERSION_NEUTRAL })
-class MetricsController {
+export class MetricsController {
   constructor(private readonly metrics: Metrics) {}
 
   @Get()

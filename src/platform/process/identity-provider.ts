@@ -34,7 +34,9 @@ export function addressIn(facts: ProviderFacts, name: string): URL {
 /** @throws Error if the provider is away or slow, for a redirect, which may lead to a private network, and for more than 512 kB */
 export async function fetchJson(address: string, signal: AbortSignal): Promise<Record<string, unknown>> {
   const headers = { Accept: 'application/json' };
-  const response = await fetch(address, { headers, signal, redirect: 'error' });
+  const response = await fetch(address, { headers, signal, redirect: 'error' }).catch((error: Error) => {
+    throw new Error(`${new URL(address).host} cannot be reached: ${reasonOf(error)}`, { cause: error });
+  });
   if (response.status !== 200 || !response.body) {
     await response.body?.cancel();
     throw new Error(`The identity provider answers ${response.status}.`);
@@ -49,4 +51,12 @@ export async function fetchJson(address: string, signal: AbortSignal): Promise<R
     chunks.push(chunk);
   }
   return JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+}
+
+/** Why a fetch has failed: the code, and the network address where the cause has one, such as `ECONNREFUSED 127.0.0.1:1`. */
+function reasonOf({ message, cause }: Error): string {
+  if (!Error.isError(cause)) return message;
+  const { code, address, port } = cause as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (code === undefined) return cause.message;
+  return address === undefined ? code : `${code} ${address}:${port}`;
 }

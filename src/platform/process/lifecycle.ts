@@ -1,4 +1,10 @@
 import { addAbortListener } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import { textOf } from './shown-error.js';
+
+/** The running release, such as `1.1.0`, or `1.2.0-dev` before a release: the version of the package. */
+export const RELEASE: string = JSON.parse(readFileSync(findPackageJSON(import.meta.url)!, 'utf8')).version;
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
@@ -29,6 +35,8 @@ export class Lifecycle {
   ) {
     // PID 1 of a container ignores signals without a handler.
     for (const signal of SIGNALS) process.on(signal, () => this.stop());
+    // Node would print all properties of an error. An unhandled rejection comes here too.
+    process.on('uncaughtException', fail);
   }
 
   /** Whether the process is about to end. */
@@ -90,13 +98,9 @@ export async function unlessStopped<Result>(work: Promise<Result>, stopping?: Ab
 /** A problem for the operator to solve. The message, printed as one line, says what is wrong and what to do. */
 export class OperatorError extends Error {}
 
-/**
- * Ends the process with status 1. Prints an `OperatorError` as one line, any other error as its stack alone: the
- * properties of a database error hold the statement and its values.
- */
+/** Ends the process with status 1. Prints an `OperatorError` as one line, any other error as a log shows it. */
 export function fail(error: unknown): never {
-  const bug = error instanceof Error ? error.stack : error;
-  console.error(error instanceof OperatorError ? `petstore: ${error.message}` : bug);
+  console.error(error instanceof OperatorError ? `petstore: ${error.message}` : textOf(error));
   process.exit(1);
 }
 

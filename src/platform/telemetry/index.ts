@@ -1,3 +1,3 @@
-export { type Log, LOG, messageOf, NestLogger, takeOverLog, Throttle, ThrottledWarning } from './log.js';
-export { collectMetrics, Metrics, MetricsModule } from './metrics.js';
-export { PROBES, tracing } from './tracing.js';
+export { messageOf } from '../process/index.js';
+export { type Log, LOG, NestLogger, PROBES, takeOverLog, Throttle, ThrottledWarning } from './log.js';
+export { Metrics, MetricsModule, WorkerMetrics } from './metrics.js';

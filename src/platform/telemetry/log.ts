@@ -1,7 +1,8 @@
+import { constants, fstatSync, openSync } from 'node:fs';
 import { Logger, type LoggerService } from '@nestjs/common';
 import { type DestinationStream, destination, pino, type Logger as Pino } from 'pino';
-import type { Config } from '../../config.js';
-import { tracing } from './tracing.js';
+import { type Config, sendsTraces } from '../../config.js';
+import { framesOf, shownError } from '../process/index.js';
 
 export type Log = Pino;
 
@@ -9,6 +10,9 @@ export type Log = Pino;
 export const LOG = Symbol('log');
 
 type Level = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
+
+/** Paths that orchestrators and Prometheus poll on every instance: not traced, and logged at `debug`. */
+export const PROBES = /^\/(?:health\/(?:live|ready)|metrics)$/;
 
 const STDERR = 2;
 const BUFFER = {
@@ -19,6 +23,9 @@ const BUFFER = {
   /** Bytes buffered for a stalled reader or a full disk; further lines are dropped. */
   maxLength: 16 * 1024 * 1024,
 };
+
+/** Milliseconds that the end of the process waits for a stalled reader of its last lines. */
+const LAST_LINES_MS = 500;
 
 /** Contexts in which Nest logs every module and route at the start: of use only to debug the start. */
 const SETUP_CONTEXTS = new Set<unknown>([
@@ -41,13 +48,13 @@ function onOneLine(fields: Record<string, unknown>): Record<string, unknown> {
  * Opens the log on standard error: JSON lines, or readable lines on a terminal. Standard output is for the start block.
  * The log holds nothing that a client sends but the request id.
  */
-export async function openLog({ LOG_LEVEL }: Config): Promise<Log> {
+export async function openLog(config: Config): Promise<Log> {
   const terminal = await openTerminal();
   const options = {
-    level: LOG_LEVEL,
+    level: config.LOG_LEVEL,
     base: { pid: process.pid },
     formatters: { level: (label: string) => ({ level: label }), ...(terminal && { log: onOneLine }) },
-    mixin: tracing.active?.logFields,
+    mixin: sendsTraces(config) ? await traceFields() : undefined,
   };
   return pino(options, terminal ?? openBuffered());
 }
@@ -59,11 +66,45 @@ async function openTerminal(): Promise<DestinationStream | undefined> {
   return pretty?.default({ destination: STDERR, sync: true, ignore: 'pid', translateTime: 'HH:MM:ss.l' });
 }
 
+/**
+ * With `sync: false`, pino writes the last lines as the process exits, and tries for ever when the disk is full or the pipe's
+ * reader has stalled. Node has made a pipe non-blocking (`process.stderr`), so a synchronous write blocks no request.
+ */
 function openBuffered(): DestinationStream {
-  const stream = destination({ dest: STDERR, sync: false, ...BUFFER });
-  // A log that cannot be written must not end the service; buffered lines are written later.
+  let waitUntil = -Infinity;
+  const stream = destination({
+    dest: openStderr(),
+    sync: true,
+    ...BUFFER,
+    // Otherwise, buffered lines are written together with the next ones.
+    retryEAGAIN: () => performance.now() < waitUntil,
+  });
+  // A log that cannot be written must not end the service.
   stream.on('error', () => {});
+  process.on('exit', () => {
+    waitUntil = performance.now() + LAST_LINES_MS;
+    stream.flush();
+  });
   return stream;
+}
+
+/**
+ * Opens the pipe at standard error anew where the system allows that: workers share the one they inherit, and Node makes it
+ * blocking again as soon as one of them ends.
+ */
+function openStderr(): number {
+  try {
+    const { O_WRONLY, O_NONBLOCK } = constants;
+    return fstatSync(STDERR).isFIFO() ? openSync('/dev/stderr', O_WRONLY | O_NONBLOCK) : STDERR;
+  } catch {
+    return STDERR;
+  }
+}
+
+/** The fields that connect a line to the trace of its request. */
+async function traceFields(): Promise<() => object> {
+  const { trace } = await import('@opentelemetry/api');
+  return () => ({ traceId: trace.getActiveSpan()?.spanContext().traceId });
 }
 
 /** Opens the log, and has Nest's `Logger` write to it. */
@@ -73,47 +114,68 @@ export async function takeOverLog(config: Config): Promise<Log> {
   return log;
 }
 
-/** PostgreSQL's data exceptions (SQLSTATE class 22) repeat the value that was sent. */
-const DATA_EXCEPTION = /^22\w{3}$/;
+/** Levels of nesting that a logged object shows. */
+const MAX_DEPTH = 5;
 
-/** The message of an error, or its SQLSTATE if the message may repeat a client's value. */
-export function messageOf(error: Error): string {
-  const { code, driverError } = error as { code?: unknown; driverError?: { code?: unknown } };
-  const state = String(driverError?.code ?? code);
-  return DATA_EXCEPTION.test(state) ? `SQLSTATE ${state}` : error.message;
+/** A copy of a logged value without the properties of errors, which hold values of statements. */
+function withoutValues(value: unknown, depth = 0): unknown {
+  if (Error.isError(value)) return shownError(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth === MAX_DEPTH) return Array.isArray(value) ? '[Array]' : '[Object]';
+  const { toJSON } = value as { toJSON?: unknown };
+  if (typeof toJSON === 'function') return withoutValues(toJSON.call(value), depth + 1);
+  if (Array.isArray(value)) return value.map((item) => withoutValues(item, depth + 1));
+  const entries = Object.entries(value).map(([name, item]) => [name, withoutValues(item, depth + 1)]);
+  return Object.fromEntries(entries);
 }
 
+const isStack = (value: unknown): boolean => typeof value === 'string' && /^ {4}at /m.test(value);
+
 /**
- * Nest's `Logger` on the log of this process. The properties of an object message become properties of the line. The
- * package `nestjs-pino` would add a middleware of 20 µs to every request.
+ * Nest's `Logger` on the log of this process. The properties of an object message become properties of the line. The first
+ * error among the arguments becomes `err`, further arguments `args`. The package `nestjs-pino` would add a middleware of
+ * 20 µs to every request.
  */
 export class NestLogger implements LoggerService {
   readonly fatal = this.at('fatal');
+  readonly error = this.at('error');
   readonly warn = this.at('warn');
   readonly debug = this.at('debug');
   readonly verbose = this.at('trace');
 
-  constructor(private readonly out: Log) {}
+  private readonly out: Log;
+
+  constructor(log: Log) {
+    // Instead of pino's own serializer, which writes all properties of an error.
+    this.out = log.child({}, { serializers: { err: (shown: unknown) => shown } });
+  }
 
   log(message: unknown, ...rest: unknown[]): void {
     this.write(SETUP_CONTEXTS.has(rest.at(-1)) ? 'debug' : 'info', message, rest);
-  }
-
-  error(message: unknown, ...rest: unknown[]): void {
-    const [stack] = rest.length > 1 ? rest : [];
-    this.write('error', message, rest, stack);
   }
 
   private at(level: Level) {
     return (message: unknown, ...rest: unknown[]): void => this.write(level, message, rest);
   }
 
-  private write(level: Level, message: unknown, rest: unknown[], stack?: unknown): void {
-    const isMasked = message instanceof Error && messageOf(message) !== message.message;
-    const fields = typeof message === 'string' ? { msg: message } : { err: message };
-    if (isMasked) return this.out[level]({ context: rest.at(-1), msg: messageOf(message) });
-    const line = typeof message === 'object' && !(message instanceof Error) ? message : fields;
-    this.out[level]({ context: rest.at(-1), ...line, stack });
+  private write(level: Level, message: unknown, rest: unknown[]): void {
+    const context = typeof rest.at(-1) === 'string' && !isStack(rest.at(-1)) ? rest.at(-1) : undefined;
+    const further = rest.slice(0, context === undefined ? undefined : -1).filter((one) => one !== undefined);
+    const stack = further.find(isStack);
+    const err = [message, ...further].find((one) => Error.isError(one));
+    const args = further.filter((one) => one !== stack && one !== err);
+    const isObject = typeof message === 'object' && message !== null && message !== err;
+    const { msg, ...fields } = (isObject ? withoutValues(message) : { msg: message }) as { msg?: unknown };
+    this.out[level](
+      {
+        context,
+        ...fields,
+        err: err && shownError(err),
+        args: args.length > 0 ? withoutValues(args) : undefined,
+        stack: stack === undefined ? undefined : framesOf(stack),
+      },
+      msg === err ? undefined : (msg as string | undefined),
+    );
   }
 }
 

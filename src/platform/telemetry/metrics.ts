@@ -1,8 +1,8 @@
-import cluster from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Global, Injectable, Logger, Module } from '@nestjs/common';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { answerPrimary, ask, askPrimary, cached, liveWorkers, RELEASE } from '../process/index.js';
+import { cached, RELEASE } from '../process/index.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -13,11 +13,14 @@ const KEPT = { ms: 1_000 };
 /** Milliseconds after which a metric has no value: an unreachable database must not hide the other metrics. */
 const READ_MS = 500;
 
-/**
- * Milliseconds to wait for a worker, which may be suspended or busy; in a worker, for the primary, which waits for the other
- * workers. A request is answered within 3 s.
- */
-const WAIT_MS = { worker: 1_000, primary: 2_000 };
+/** Milliseconds to wait for the workers, one of which may be suspended or busy. */
+const WAIT_MS = 1_000;
+
+/** What the primary asks its workers, and what they answer. */
+interface Message {
+  about: 'metrics';
+  figures?: object[];
+}
 
 /** A value, or one for each set of labels. */
 type Figures = number | { labels: Record<string, string>; value: number }[];
@@ -28,20 +31,13 @@ interface Options {
   aggregator?: 'max';
 }
 
-/** A counter or gauge whose figures are read on each scrape. */
-interface ReadMetric extends Options {
-  type: 'counter' | 'gauge';
-  name: string;
-  help: string;
-  read: Read;
-}
-
 /** The metrics of the service, for Prometheus. A feature registers its own. */
 @Injectable()
 export class Metrics {
   /** Histograms, and prom-client's metrics of the process. */
   private readonly registry = new Registry();
-  private readonly readMetrics = new Map<string, ReadMetric>();
+  /** Counters and gauges whose figures are read on each scrape, by name: each adds itself to a registry. */
+  private readonly readMetrics = new Map<string, (registry: Registry) => Promise<void>>();
   private readonly logger = new Logger(Metrics.name);
   private readonly cachedText = cached(async () => (await this.current()).metrics(), KEPT);
 
@@ -51,7 +47,7 @@ export class Metrics {
     this.gauge('petstore_build_info', 'Always 1; the running release, and its Node', () => build, {
       aggregator: 'max',
     });
-    if (cluster.isWorker) answerPrimary({ metrics: async () => (await this.current()).getMetricsAsJSON() });
+    if (cluster.isWorker) process.on('message', (message: Message | null) => void this.answer(message));
   }
 
   /** The content type of `text`. */
@@ -61,12 +57,12 @@ export class Metrics {
 
   /** A count since the start of the process. By convention its name ends in `_total`. */
   counter(name: string, help: string, read: Read, options: Options = {}): void {
-    this.register('counter', name, help, read, options);
+    this.register(Counter, name, help, read, options);
   }
 
   /** A value that rises and falls. */
   gauge(name: string, help: string, read: Read, options: Options = {}): void {
-    this.register('gauge', name, help, read, options);
+    this.register(Gauge, name, help, read, options);
   }
 
   /** Durations, in seconds. An observation takes 0.4 µs. */
@@ -75,44 +71,50 @@ export class Metrics {
   }
 
   /**
-   * The metrics of all workers in the text format of Prometheus. A metric that cannot be read has no value. Read at most
-   * once a second, however often clients scrape.
-   * @throws Error in a worker, if the primary does not answer
+   * The metrics in the text format of Prometheus. A metric that cannot be read has no value. Read at most once a second,
+   * however often clients scrape.
    */
   text(): Promise<string> {
-    // To Prometheus, all workers are one target: any of them answers a scrape, from the cache of the primary.
-    if (cluster.isWorker) return askPrimary<string>('metrics', WAIT_MS.primary);
     return this.cachedText();
   }
 
-  private register(type: ReadMetric['type'], name: string, help: string, read: Read, options: Options): void {
+  private register(
+    Kind: typeof Counter | typeof Gauge,
+    name: string,
+    help: string,
+    read: Read,
+    { aggregator = 'sum' }: { aggregator?: 'max' | 'sum' },
+  ): void {
     if (this.readMetrics.has(name) || this.registry.getSingleMetric(name))
       throw new Error(`The metric ${name} is already registered.`);
-    this.readMetrics.set(name, { type, name, help, read, ...options });
+    // With its `collect`, prom-client would need the names of the labels now, and keep the figures of a failed read.
+    this.readMetrics.set(name, async (registry) => {
+      const reading = read();
+      const figures = reading instanceof Promise ? await Promise.race([reading, timeOut()]) : reading;
+      const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
+      const labelNames = [...new Set(values.flatMap(({ labels }) => Object.keys(labels)))];
+      const added = new Kind({ name, help, aggregator, labelNames, registers: [registry] });
+      // A metric without labels has started at 0.
+      if (values.length === 0) added.remove();
+      for (const { labels, value } of values) added.inc(labels, value);
+    });
+  }
+
+  /** Answers the primary of this worker. */
+  private async answer(question: Message | null): Promise<void> {
+    if (question?.about !== 'metrics') return;
+    const figures = await (await this.current()).getMetricsAsJSON();
+    if (process.connected) process.send!({ about: 'metrics', figures } satisfies Message);
   }
 
   /** All metrics with their present figures. */
   private async current(): Promise<Registry> {
     const figures = new Registry();
-    await Promise.all(Array.from(this.readMetrics.values(), (metric) => this.addTo(figures, metric)));
+    const added = Array.from(this.readMetrics, ([name, addTo]) =>
+      addTo(figures).catch((error: Error) => this.logger.debug(`${name} cannot be read: ${error.message}`)),
+    );
+    await Promise.all(added);
     return Registry.merge([this.registry, figures]);
-  }
-
-  private async addTo(registry: Registry, metric: ReadMetric): Promise<void> {
-    const { type, name, help, aggregator = 'sum' as const, read } = metric;
-    try {
-      const reading = read();
-      const figures = reading instanceof Promise ? await Promise.race([reading, timeOut()]) : reading;
-      const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
-      const labelNames = [...new Set(values.flatMap(({ labels }) => Object.keys(labels)))];
-      const config = { name, help, aggregator, labelNames, registers: [registry] };
-      const added = type === 'gauge' ? new Gauge(config) : new Counter(config);
-      // A metric without labels has started at 0.
-      if (values.length === 0) added.remove();
-      for (const { labels, value } of values) added.inc(labels, value);
-    } catch (error) {
-      this.logger.debug(`${name} cannot be read: ${(error as Error).message}`);
-    }
   }
 }
 
@@ -121,24 +123,45 @@ async function timeOut(): Promise<never> {
   throw new Error(`Reading the figures took more than ${READ_MS} ms.`);
 }
 
-/** In the primary: collects the metrics of all workers that answer, and aggregates them. */
-export const collectMetrics = cached(async () => {
-  const all = await Promise.all(
-    liveWorkers().map(async (worker) => {
-      const asked = ask<object[]>(worker, 'metrics', WAIT_MS.worker);
-      return { worker, value: await asked.catch(() => undefined) };
-    }),
-  );
-  const registry = AggregatorRegistry.aggregate(all.flatMap(({ value }) => (value ? [value] : [])));
-  const answered = new Gauge({
-    name: 'petstore_worker_answered',
-    help: 'Whether the figures of a worker are in this scrape, by its process id.',
-    labelNames: ['pid'],
-    registers: [registry],
-  });
-  for (const { worker, value } of all) answered.set({ pid: worker.process.pid! }, value ? 1 : 0);
-  return registry.metrics();
-}, KEPT);
+/**
+ * In the primary of several workers, their metrics. `AggregatorRegistry.clusterMetrics` fails as a whole, after 5 s, if one
+ * worker does not answer.
+ */
+@Injectable()
+export class WorkerMetrics {
+  readonly contentType = Registry.PROMETHEUS_CONTENT_TYPE;
+
+  /** As `Metrics.text`, for all workers; a worker that does not answer in time is left out. */
+  readonly text = cached(async () => {
+    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker?.isConnected());
+    const figures = await figuresOf(workers as Worker[]);
+    const registry = AggregatorRegistry.aggregate([...figures.values()]);
+    const answered = new Gauge({
+      name: 'petstore_worker_answered',
+      help: 'Whether the figures of a worker are in this scrape, by its process id.',
+      labelNames: ['pid'],
+      registers: [registry],
+    });
+    for (const worker of workers) answered.set({ pid: worker!.process.pid! }, figures.has(worker!) ? 1 : 0);
+    return registry.metrics();
+  }, KEPT);
+}
+
+/** The figures of the workers that answer in time. An answer to an earlier question counts too: it is as old as that. */
+async function figuresOf(workers: Worker[]): Promise<Map<Worker, object[]>> {
+  const figures = new Map<Worker, object[]>();
+  const { promise: allAnswered, resolve } = Promise.withResolvers<void>();
+  const receive = (worker: Worker, message: Message | null) => {
+    if (message?.about !== 'metrics') return;
+    figures.set(worker, message.figures!);
+    if (figures.size === workers.length) resolve();
+  };
+  cluster.on('message', receive);
+  for (const worker of workers) worker.send({ about: 'metrics' } satisfies Message);
+  await Promise.race([allAnswered, sleep(WAIT_MS)]);
+  cluster.off('message', receive);
+  return figures;
+}
 
 /** Provides `Metrics` to every module, for metrics of its own. */
 @Global()

@@ -1,28 +1,14 @@
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { type Attributes, context, diag, DiagLogLevel, propagation, trace } from '@opentelemetry/api';
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
-import { W3CTraceContextPropagator } from '@opentelemetry/core';
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
-import { registerInstrumentations } from '@opentelemetry/instrumentation';
+import { type Attributes, diag, DiagLogLevel } from '@opentelemetry/api';
+import { setGlobalErrorHandler } from '@opentelemetry/core';
 import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
 import { PgInstrumentation } from '@opentelemetry/instrumentation-pg';
-import {
-  defaultResource,
-  detectResources,
-  envDetector,
-  resourceFromAttributes,
-} from '@opentelemetry/resources';
-import {
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  TraceIdRatioBasedSampler,
-  TracerProvider,
-} from '@opentelemetry/sdk-trace';
-import type { Config } from '../../config.js';
-import { RELEASE } from '../process/index.js';
-import { PROBES, tracing } from './tracing.js';
+import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { messageOf, RELEASE } from '../process/index.js';
+import { PROBES, ThrottledWarning } from './log.js';
 
 /** Milliseconds to export the last spans when the service stops. */
 const STOP_MS = 2_000;
@@ -45,34 +31,33 @@ const instrumentations = [
 ];
 
 /**
- * Traces requests and their statements from now on. To be called before any module loads `pg`. OpenTelemetry's packages
- * read the other `OTEL_…` variables of its specification: headers, time-outs, attributes of the service.
+ * Traces requests and their statements from now on. The SDK reads all other settings from the `OTEL_…` variables of
+ * OpenTelemetry's specification; metrics and logs have their own ways out of the service.
+ * @returns exports the remaining spans; whatever the collector answers, the stop goes on
  */
-export function startTracing({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER_ARG }: Config): void {
-  const url = `${OTEL_EXPORTER_OTLP_ENDPOINT}/v1/traces`;
-  const provider = new TracerProvider({
-    resource: defaultResource()
-      .merge(resourceFromAttributes({ 'service.name': 'petstore', 'service.version': RELEASE }))
-      .merge(detectResources({ detectors: [envDetector] })),
-    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(OTEL_TRACES_SAMPLER_ARG) }),
-    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
-  });
-  logExportFailures();
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager());
-  propagation.setGlobalPropagator(new W3CTraceContextPropagator());
-  trace.setGlobalTracerProvider(provider);
-  registerInstrumentations({ instrumentations });
-  // Loading them applies the patches.
-  ['http', 'pg'].forEach(createRequire(import.meta.url));
-  tracing.active = {
-    logFields: () => ({ traceId: trace.getActiveSpan()?.spanContext().traceId }),
-    stop: () => Promise.race([provider.shutdown(), sleep(STOP_MS, undefined, { ref: false })]),
-  };
+export function startTracing(): () => Promise<void> {
+  const logger = new Logger('Tracing');
+  const failures = new ThrottledWarning(logger, 'Traces are not sent');
+  const identity = { 'service.name': 'petstore', 'service.version': RELEASE };
+  const resource = defaultResource().merge(resourceFromAttributes(identity));
+  const sdk = new NodeSDK({ resource, instrumentations, metricReaders: [], logRecordProcessors: [] });
+  logWarnings(logger);
+  setGlobalErrorHandler((error) =>
+    failures.add(Error.isError(error) ? messageOf(error) : 'an unknown failure'),
+  );
+  sdk.start();
+  // Loading a module applies its patches, to the classes of one that was loaded before, too.
+  const require = createRequire(import.meta.url);
+  ['http', 'pg'].forEach(require);
+  createRequire(require.resolve('pg'))('pg-pool');
+  const stop = () => sdk.shutdown().catch((error: Error) => failures.add(messageOf(error)));
+  return () => Promise.race([stop(), sleep(STOP_MS, undefined, { ref: false })]);
 }
 
-function logExportFailures(): void {
-  const logger = new Logger('Tracing');
-  const warn = (message: string) => logger.warn(`Traces are not sent: ${message.slice(0, 500)}`);
+/** Logs what OpenTelemetry says of its settings, in place of the console that `OTEL_LOG_LEVEL` selects. */
+function logWarnings(logger: Logger): void {
+  const warn = (message: string) => logger.warn(message.slice(0, 500));
   const ignore = () => {};
-  diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.WARN);
+  const out = { error: warn, warn, info: ignore, debug: ignore, verbose: ignore };
+  diag.setLogger(out, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }
