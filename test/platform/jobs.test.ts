@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { HandlesJob, type Job, queueOf, Scheduled } from '../../src/platform/jobs/job.js';
-import { call, createAccount } from '../../src/testing/client.js';
+import { call, createAccount, createKey } from '../../src/testing/client.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { jobs as operateJobs } from '../support/commands.js';
 import { eventually } from '../support/npm.js';
@@ -51,6 +51,24 @@ describe('A job', () => {
     await reminders.done('many');
     const handled = (await reminders.calls('many')).map(({ payload }) => Number(payload.n));
     expect(handled.toSorted((a, b) => a - b)).toEqual(payloads.map(({ n }) => n));
+  });
+
+  test('that keeps a transaction for seconds, and nine more, leave requests and readiness their connections', async () => {
+    const key = await createKey(reminders.service);
+    const payloads = Array.from({ length: 10 }, () => ({ name: 'holds', holdsMs: 3_000 }));
+    await reminders.add({ payloads });
+    await eventually(async () => (await reminders.calls('holds')).length === 10);
+    const body = { name: 'Rex', categoryId: 1 };
+    for (let i = 0; i < 5; i++) {
+      const statuses = await Promise.all([
+        call(reminders.service, 'GET', '/v1/pets', { key }),
+        call(reminders.service, 'POST', '/v1/pets', { key, body }),
+        fetch(`${reminders.service.url}/health/ready`),
+      ]);
+      expect(statuses.map(({ status }) => status)).toEqual([200, 201, 200]);
+    }
+    expect(await reminders.jobs('holds')).not.toEqual([]);
+    await reminders.done('holds');
   });
 
   test('is refused if nothing handles it, or its payload is too large', async () => {

@@ -35,6 +35,11 @@ class Reminders {
         subjectId: id,
       });
     await this.note('send-reminder', id, payload);
+    if (payload.holdsMs)
+      await this.transactions.run(async (transaction) => {
+        await transaction.query('SELECT 1');
+        await sleep(payload.holdsMs);
+      });
     if (payload.hangs && tries === 0) await new Promise(() => {});
     if (payload.bigint) await this.database.query('SELECT $1::bigint', [payload.bigint]);
     while (payload.waitsFor && !(await this.isNoted(payload.waitsFor))) await sleep(20);

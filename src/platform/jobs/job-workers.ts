@@ -10,6 +10,7 @@ import {
 } from '@nestjs/common';
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss';
 import { Config } from '../../config.js';
+import { currentWork, type Work } from '../process/index.js';
 import { messageOf, ThrottledWarning } from '../telemetry/index.js';
 import { createBoss, createMaintenance, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
 import { JobError, type JobQueue } from './job.js';
@@ -31,6 +32,9 @@ const STOP_MS = 3_000;
 const REASON_LENGTH = 500;
 /** Seconds after which an unhandled job of a schedule expires: jobs of a removed schedule do not pile up. */
 const SCHEDULED_SECONDS = 24 * 60 * 60;
+
+/** All jobs are one payer, so that they leave requests and readiness their connections. */
+const JOBS: Work = { payers: ['jobs'], left: Infinity, isOver: false, whenOver: () => {} };
 
 type Fetched = JobWithMetadata<{ payload?: unknown } | null>;
 
@@ -135,7 +139,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
         // Fetch again as soon as these jobs are done.
         boss.notifyWorker(ids[nth]!);
         wakeNext();
-        return this.handle(boss, queue, jobs, end);
+        return currentWork.run(JOBS, () => this.handle(boss, queue, jobs, end));
       };
       const options = {
         batchSize: Math.min(size, left),
