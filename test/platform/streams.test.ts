@@ -326,9 +326,9 @@ afterEach(() => {
 });
 
 /** Hears events, until there is an end to them, or to the test. */
-async function hear(more: Record<string, string> = {}, at = extended.url) {
+async function hear(more: Record<string, string> = {}, at = extended.url, route = 'heard', leave = leaving) {
   const headers = { ...auth(), ...more };
-  const response = await fetch(`${at}/v1/recordings/heard`, { headers, signal: leaving.signal });
+  const response = await fetch(`${at}/v1/recordings/${route}`, { headers, signal: leave.signal });
   expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
   let text = '';
   const read = async () => {
@@ -572,6 +572,27 @@ describe('Server-sent events', () => {
     );
     await lineOf('failing-events');
     expect(extended.output()).not.toContain('what was sent');
+  });
+
+  test('reach pipelines with transactions of their own after the first subscriber has left', async () => {
+    // The next subscriber opens the connection again.
+    const earlier = await hear();
+    await cutOff('petstore-events');
+    await earlier.ended;
+    const leave = new AbortController();
+    const first = await hear({ 'X-Request-Id': 'first-to-leave' }, extended.url, 'confirmed', leave);
+    const others = [await hear({}, extended.url, 'confirmed'), await hear({}, extended.url, 'confirmed')];
+    // The answer begins before the connection is open.
+    await eventually(async () => {
+      await post('said', { text: 'before' });
+      return [first, ...others].every((one) => one.text().includes('data: before'));
+    });
+    leave.abort();
+    await lineOf('first-to-leave');
+    // Until the deadline that the first request had is over.
+    await sleep(3_000);
+    await post('said', { text: 'after' });
+    for (const one of others) await eventually(() => one.text().includes('data: after'), 10_000);
   });
 
   test('have a comment after 15 seconds without an event, and not before', async () => {

@@ -17,7 +17,7 @@ import {
   StreamableFile,
 } from '@nestjs/common';
 import type { Response } from 'express';
-import { concat, map, type Observable, of, switchMap, throwError, timer } from 'rxjs';
+import { concat, concatMap, map, type Observable, of, switchMap, throwError, timer } from 'rxjs';
 import {
   Events,
   HandlesJob,
@@ -222,6 +222,17 @@ export class RecordingsController {
     return this.events
       .of<{ id: string; text: string }>('said', missed)
       .pipe(map(({ id, text }) => ({ id, data: text })));
+  }
+
+  @Sse('confirmed')
+  @Operation({ id: 'hearConfirmed', summary: 'Hear what the database confirms' })
+  confirmed(): Observable<MessageEvent> {
+    const confirm = (text: string) =>
+      this.transactions.run((one) => one.query<[{ data: string }]>('SELECT $1 AS data', [text]));
+    return this.events.of<{ text: string }>('said').pipe(
+      concatMap(({ text }) => confirm(text)),
+      map(([{ data }]) => ({ data })),
+    );
   }
 }
 

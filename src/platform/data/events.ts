@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -80,6 +81,8 @@ interface Subscription {
 export class Events implements BeforeApplicationShutdown {
   private readonly logger = new Logger(Events.name);
   private readonly stopping = new AbortController();
+  /** Runs work outside of any request: the connection outlives the one that opens it. */
+  private readonly outside = AsyncLocalStorage.snapshot();
   private subscription?: Promise<Subscription>;
 
   constructor(
@@ -115,9 +118,10 @@ export class Events implements BeforeApplicationShutdown {
       const start = async () => {
         const { listeners } = await this.listen();
         if (subscriber.closed) return;
+        // In the context of the subscriber, whoever has opened the connection.
         const listener = {
-          next: (data: unknown) => deliver(data as T),
-          complete: () => subscriber.complete(),
+          next: AsyncLocalStorage.bind((data: unknown) => deliver(data as T)),
+          complete: AsyncLocalStorage.bind(() => subscriber.complete()),
         };
         subscriber.add(listeners.add(topic, listener));
         for (const data of await missed()) subscriber.next(data);
@@ -140,7 +144,7 @@ export class Events implements BeforeApplicationShutdown {
   private listen(): Promise<Subscription> {
     this.stopping.signal.throwIfAborted();
     if (!this.subscription) {
-      this.subscription = this.connect();
+      this.subscription = this.outside(() => this.connect());
       this.subscription.catch(() => (this.subscription = undefined));
     }
     return this.subscription;
