@@ -84,7 +84,8 @@ const FACTS: Record<string, () => Promise<void>> = {
       await eventually(async () => (await reasonOf('killed')) !== undefined, 60_000);
       expect(await Promise.all(['thrown', 'too slow', 'killed'].map(reasonOf))).toEqual([
         'Nobody is there',
-        'handler execution exceeded 1s',
+        // By its worker, or by whoever looks first: a batch has the longest time of its jobs.
+        expect.stringMatching(/^(?:handler execution exceeded 1s|job timed out)$/),
         'job heartbeat timeout',
       ]);
       for (const name of ['thrown', 'too slow', 'killed']) expect(await doomed.state(name)).toBe('failed');
