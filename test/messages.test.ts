@@ -27,6 +27,7 @@ import {
 } from '../src/testing/service.js';
 import { jobs as operateJobs } from './support/commands.js';
 import { CHARACTER } from './support/character.js';
+import { addJob } from './support/jobs.js';
 import { readMetrics, valueOf } from './support/metrics.js';
 import { eventually, ROOT } from './support/npm.js';
 import { type Answer, type Behaviour, Receiver } from './support/receiver.js';
@@ -173,7 +174,8 @@ describe('The receiver of messages', () => {
     if (word === 'always') return { status: Number(argument) };
     if (word === 'once' && isFirst) return { status: Number(argument), headers: { Location: '/elsewhere' } };
     if (word === 'wait' && isFirst) return { status: 503, headers: { 'Retry-After': message.slice(5) } };
-    if (word === 'silence') await new Promise(() => {});
+    if (word === 'silent' && isFirst) return { status: 503 };
+    if (word === 'silence' || word === 'silent') await new Promise(() => {});
     if (word === 'cut') return { status: 200, rest: (response) => void response.destroy() };
     if (word === 'endless') return { status: 200, rest: (response) => void response.write('x'.repeat(100)) };
     return { status: 200 };
@@ -197,7 +199,17 @@ describe('The receiver of messages', () => {
       MESSAGES_WEBHOOK_URL: receiver.env.MESSAGES_WEBHOOK_URL!.replace('http:', 'Http:'),
     });
     where = { at: delivering, by: await createKey(delivering) };
-    for (const text of ['silence', 'cut', 'endless', 'always 500', HELLO, ...FINAL, ...ONCE, ...WAITING])
+    for (const text of [
+      'silence',
+      'silent',
+      'cut',
+      'endless',
+      'always 500',
+      HELLO,
+      ...FINAL,
+      ...ONCE,
+      ...WAITING,
+    ])
       ids.set(text, await queue(text, where));
   });
   afterAll(async () => {
@@ -298,6 +310,13 @@ describe('The receiver of messages', () => {
       return (await statusOf(idOf('always 500'), where)) === 'failed';
     });
   });
+
+  test('that answers nothing until the last try is cut off makes the message failed', async () => {
+    const last = `UPDATE pgboss.job SET start_after = now(), retry_limit = retry_count + 1, expire_seconds = 1
+                  WHERE id = $1 AND state = 'retry' RETURNING 1`;
+    await eventually(async () => (await query(delivering.databaseUrl, last, [idOf('silent')])).length > 0);
+    await becomes(idOf('silent'), 'failed', where, 30_000);
+  });
 });
 
 describe('A message and its job', () => {
@@ -351,11 +370,10 @@ describe('A message and its job', () => {
     const gone = await queue('Taken by another worker', where);
     await query(api.databaseUrl, `UPDATE messages SET status = 'delivered' WHERE id = $1`, [gone]);
     const quick = await Promise.all(Array.from({ length: 30 }, () => queue('quick', where)));
-    const metrics = await readMetrics(api);
     const waiting = (await query(api.databaseUrl, `SELECT FROM messages WHERE status = 'queued'`)).length;
     // The job of the one that was delivered is there still.
-    expect(valueOf(metrics, 'petstore_messages_queued')).toBe(waiting + 1);
-    expect(valueOf(metrics, 'petstore_messages_oldest_seconds')).toBeGreaterThan(0);
+    await eventually(async () => valueOf(await readMetrics(api), 'petstore_messages_queued') === waiting + 1);
+    expect(valueOf(await readMetrics(api), 'petstore_messages_oldest_seconds')).toBeGreaterThan(0);
     const [over, kept] = [await oldMessages(30), await oldMessages(29)];
     api.process.kill('SIGKILL');
     await once(api.process, 'exit');
@@ -396,6 +414,7 @@ describe('A message and its job', () => {
     for (const id of slow) expect(receiver.callsFor(id)).toHaveLength(2);
     expect(receiver.callsFor(gone)).toEqual([]);
     // More were over than go into one batch; what is not done stays, however old.
+    await addJob(api.databaseUrl, 'sweep-messages');
     const left = 'SELECT id FROM messages WHERE id = ANY ($1)';
     await eventually(async () => (await query(api.databaseUrl, left, [over])).length === 1);
     expect(await query(api.databaseUrl, left, [kept])).toHaveLength(kept.length);

@@ -68,7 +68,7 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
 }
 
 function lineOf({ id, queue, createdAt, tries, reason }: UnfinishedJob): string {
-  return [id, queue, createdAt.toISOString(), `${tries} tries`, reason ?? ''].join('  ').trimEnd();
+  return [id, queue, createdAt.toISOString(), `${tries} tries`, reason].join('  ').trimEnd();
 }
 
 function parseIds(text: string, earlier: string[] = []): string[] {

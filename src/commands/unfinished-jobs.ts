@@ -1,6 +1,5 @@
-import type { JobsDatabase } from '../platform/jobs/index.js';
-
-// pg-boss documents its table: https://pgboss.io/sql/job-table
+import type { PgBoss } from 'pg-boss';
+import { createBoss, type JobsDatabase, reasonIn } from '../platform/jobs/index.js';
 
 /** An unfinished job, without its payload, which operators should not read. */
 export interface UnfinishedJob {
@@ -10,32 +9,29 @@ export interface UnfinishedJob {
   /** Tries so far. */
   tries: number;
   /** Why the last try failed. */
-  reason: string | null;
+  reason: string;
 }
 
 const STATES = { failed: `state = 'failed'`, waiting: `state <= 'active'` };
 export type JobStatus = keyof typeof STATES;
 
-const list = (status: JobStatus) => `
-  SELECT id, name AS queue, created_on AS "createdAt", coalesce(output->>'reason', output->>'message') AS reason,
+/**
+ * pg-boss's `findJobs` reads all jobs of a queue, with their payloads. Its table is documented:
+ * https://pgboss.io/sql/job-table
+ */
+const LIST = (status: JobStatus) => `
+  SELECT id, name AS queue, created_on AS "createdAt", output,
     CASE WHEN started_on IS NULL THEN 0 ELSE retry_count + 1 END AS tries
   FROM pgboss.job
-  WHERE ${STATES[status]} AND name NOT LIKE '\\_\\_pgboss%' AND name = coalesce($2, name)
+  WHERE ${STATES[status]} AND name NOT LIKE '\\_\\_%' AND name = coalesce($2, name)
   ORDER BY created_on LIMIT $1`;
-
-const FAILED = `state = 'failed' AND ($1::uuid[] IS NULL OR id = ANY($1)) AND name = coalesce($2, name)`;
+const SELECT_FAILED = `
+  SELECT id, name AS queue, data FROM pgboss.job
+  WHERE state = 'failed' AND name NOT LIKE '\\_\\_%' AND ($1::uuid[] IS NULL OR id = ANY($1))
+    AND name = coalesce($2, name) FOR UPDATE`;
 /** The owner of a message sees `queued` again. */
-const RETRY = `
-  WITH retried AS (
-    UPDATE pgboss.job SET state = 'created', start_after = now(), started_on = NULL, completed_on = NULL,
-      retry_count = 0, output = NULL
-    WHERE ${FAILED} RETURNING id),
-  messages AS (
-    UPDATE messages SET status = 'queued', failure = NULL
-    FROM retried WHERE messages.id = retried.id AND status = 'failed')
-  SELECT id FROM retried`;
-/** The owner of a message still sees `failed`. */
-const DROP = `DELETE FROM pgboss.job WHERE ${FAILED} RETURNING id`;
+const QUEUE_MESSAGES = `
+  UPDATE messages SET status = 'queued', failure = NULL WHERE id = ANY($1) AND status = 'failed'`;
 
 /** Failed jobs by id, or by queue; all by default. */
 interface Selection {
@@ -45,26 +41,48 @@ interface Selection {
 
 /** The unfinished jobs, for the operator. */
 export class UnfinishedJobs {
-  constructor(private readonly database: JobsDatabase) {}
+  private readonly boss: PgBoss;
+
+  constructor(private readonly database: JobsDatabase) {
+    this.boss = createBoss(database);
+  }
 
   /** Oldest first. @param queue all queues by default */
   async list(status: JobStatus, limit: number, queue?: string): Promise<UnfinishedJob[]> {
-    const { rows } = await this.database.executeSql(list(status), [limit, queue]);
-    return rows as UnfinishedJob[];
+    const { rows } = await this.database.executeSql(LIST(status), [limit, queue]);
+    return (rows as (Omit<UnfinishedJob, 'reason'> & { output: unknown })[]).map(({ output, ...job }) => ({
+      ...job,
+      reason: reasonIn(output),
+    }));
   }
 
-  /** Queues failed jobs again as new. Returns their ids. */
+  /** Queues failed jobs again, as new: pg-boss's `retry` gives them a single try. Returns their ids. */
   retry(selection: Selection): Promise<string[]> {
-    return this.change(RETRY, selection);
+    return this.take(selection, true);
   }
 
-  /** Deletes failed jobs. Returns their ids. */
+  /** Deletes failed jobs; the owner of a message still sees `failed`. Returns their ids. */
   drop(selection: Selection): Promise<string[]> {
-    return this.change(DROP, selection);
+    return this.take(selection, false);
   }
 
-  private async change(sql: string, { ids, queue }: Selection): Promise<string[]> {
-    const { rows } = await this.database.executeSql(sql, [ids, queue]);
-    return (rows as { id: string }[]).map(({ id }) => id);
+  private take({ ids, queue: only }: Selection, again: boolean): Promise<string[]> {
+    return this.database.transaction(async (db) => {
+      const { rows } = await db.executeSql(SELECT_FAILED, [ids, only]);
+      const failed = rows as { id: string; queue: string; data: object | null }[];
+      for (const [queue, jobs] of Map.groupBy(failed, (job) => job.queue)) {
+        const taken = jobs.map(({ id }) => id);
+        await this.boss.deleteJob(queue, taken, { db });
+        if (again)
+          await this.boss.insert(
+            queue,
+            jobs.map(({ id, data }) => ({ id, ...(data && { data }) })),
+            { db },
+          );
+      }
+      const all = failed.map(({ id }) => id);
+      if (again) await db.executeSql(QUEUE_MESSAGES, [all]);
+      return all;
+    });
   }
 }

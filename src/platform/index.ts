@@ -46,7 +46,6 @@ export {
   type Setting,
   setting,
   startingWith,
-  Sweeps,
   Transactions,
   violation,
 } from './data/index.js';

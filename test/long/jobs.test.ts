@@ -1,5 +1,8 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../support/npm.js';
+import { eventually, ROOT } from '../support/npm.js';
 import { type HandledCall, Reminders } from '../support/reminders.js';
 
 // What takes a minute or more, most of it waiting: all of it begins at once, and each test waits for its own.
@@ -54,6 +57,66 @@ const FACTS: Record<string, () => Promise<void>> = {
     expect(await Promise.all(two.map(({ service }) => service.stop()))).toEqual([0, 0, 0]);
   },
 
+  'A job is recorded as failed, however its last try has ended: thrown, too slow, or without its process':
+    async () => {
+      const doomed = await Reminders.start();
+      const other = await Reminders.start({ DATABASE_URL: doomed.databaseUrl, ROLE: 'api' });
+      // As releases before 3.0 add it: without a dead letter queue.
+      const last = (name: string, payload: object, expireSeconds: number) =>
+        doomed.query(
+          `INSERT INTO pgboss.job (name, data, retry_limit, expire_seconds, heartbeat_seconds)
+         VALUES ('recorded', $1, 0, $2, 10)`,
+          JSON.stringify({ payload: { name, ...payload } }),
+          expireSeconds,
+        );
+      await last('thrown', { throws: true }, 120);
+      await last('too slow', { hangs: true }, 1);
+      await last('killed', { hangs: true }, 120);
+      const reasonOf = async (name: string) => {
+        const [job] = await doomed.jobs(name);
+        const failures = await doomed.callsOf('failed');
+        return failures.find(({ job_id: id }) => id === job!.id)?.payload.reason;
+      };
+      for (const name of ['thrown', 'too slow'])
+        await eventually(async () => (await reasonOf(name)) !== undefined, 60_000);
+      await eventually(async () => (await doomed.calls('killed')).length === 1);
+      doomed.service.process.kill('SIGKILL');
+      await eventually(async () => (await reasonOf('killed')) !== undefined, 60_000);
+      expect(await Promise.all(['thrown', 'too slow', 'killed'].map(reasonOf))).toEqual([
+        'Nobody is there',
+        // By its worker, or by whoever looks first: a batch has the longest time of its jobs.
+        expect.stringMatching(/^(?:handler execution exceeded 1s|job timed out)$/),
+        'job heartbeat timeout',
+      ]);
+      for (const name of ['thrown', 'too slow', 'killed']) expect(await doomed.state(name)).toBe('failed');
+      expect(await doomed.query(`SELECT FROM pgboss.job WHERE name = '__failed-jobs'`)).toEqual([]);
+      expect(await other.service.stop()).toBe(0);
+    },
+
+  'A release sets its schedules and removes others, unless a newer one runs': async () => {
+    const older = await Reminders.start();
+    const database = { DATABASE_URL: older.databaseUrl };
+    const names = async () =>
+      (await older.query<{ name: string }>('SELECT name FROM pgboss.schedule')).map(({ name }) => name);
+    const has = (isThere: boolean) =>
+      eventually(async () => (await names()).includes('every-minute') === isThere, 60_000);
+    await has(true);
+    const checkout = releaseOf('99.0.0');
+    const newer = await Reminders.start({ ...database, WITHOUT_SCHEDULE: '1' }, checkout);
+    await has(false);
+    expect(await older.service.stop()).toBe(0);
+    const again = await Reminders.start(database);
+    await eventually(() =>
+      again.service.output().includes('Release 99.0.0 runs: the schedules are left to it'),
+    );
+    expect(await names()).not.toContain('every-minute');
+    // Rolled back, it runs alone.
+    expect(await newer.service.stop()).toBe(0);
+    await has(true);
+    expect(await again.service.stop()).toBe(0);
+    rmSync(checkout, { recursive: true });
+  },
+
   'A job whose handler is gone waits, and the worker says so and goes on': async () => {
     const before = await Reminders.start();
     await before.service.stop();
@@ -69,6 +132,17 @@ const FACTS: Record<string, () => Promise<void>> = {
     expect(await service.stop()).toBe(0);
   },
 };
+
+/** A copy of the built service that calls itself another release. */
+function releaseOf(version: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'petstore-release-'));
+  for (const path of ['dist', 'test/support', 'docs'])
+    cpSync(join(ROOT, path), join(folder, path), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  const facts = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as object;
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...facts, version }));
+  return folder;
+}
 
 const begun = new Map<string, Promise<void>>();
 beforeAll(() => {

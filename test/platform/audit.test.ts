@@ -2,6 +2,7 @@ import { call, createAccount, createKey, type Credentials } from '../../src/test
 import { createDatabase, query, sharedService, startService } from '../../src/testing/service.js';
 import { Customer } from '../support/customer.js';
 import { admin } from '../support/commands.js';
+import { addJob } from '../support/jobs.js';
 import { eventually } from '../support/npm.js';
 
 const service = sharedService();
@@ -146,6 +147,7 @@ describe('The audit log', () => {
     const signUp = { email: account.email, password: account.password, invitation: used.invitation };
     const { body: newcomer } = await call(invited, 'POST', '/v1/accounts', { body: signUp, headers });
     await run(['invitations', 'revoke', String(revoked.id)], databaseUrl);
+    await addJob(databaseUrl, 'sweep-audit-log');
     await eventually(
       async () => (await query(databaseUrl, 'SELECT FROM audit_log WHERE account_id = 0')).length === 2,
     );

@@ -9,6 +9,7 @@ import { Insert, Operation, Public, TextField } from '../../src/platform/index.j
 import { type Answer, call, createKey, expectError } from '../../src/testing/client.js';
 import { Customer, times, untilServed } from '../support/customer.js';
 import { startExtended } from '../support/extended.js';
+import { addJob } from '../support/jobs.js';
 import { eventually } from '../support/npm.js';
 import { isThorough } from '../support/thorough.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
@@ -22,7 +23,6 @@ beforeAll(async () => {
   key = await createKey(service);
   for (const retryKey of ['expired', 'fresh']) await post('/v1/pets', PET, retryKey);
   await age('expired', 25);
-  // An instance sweeps when it starts.
   second = await startService({ DATABASE_URL: service.databaseUrl });
 });
 afterAll(() => Promise.all([service.stop(), second?.stop()]));
@@ -289,6 +289,7 @@ describe('Idempotency-Key', () => {
   test('is swept once it has expired, and not before', async () => {
     const sql = `SELECT key FROM idempotency_keys WHERE key IN ('expired', 'fresh') ORDER BY key`;
     const left = () => query(service.databaseUrl, sql);
+    await addJob(service.databaseUrl, 'sweep-idempotency-keys');
     await eventually(async () => (await left()).length === 1);
     expect(await left()).toEqual([{ key: 'fresh' }]);
   });

@@ -252,11 +252,25 @@ describe('A job', () => {
   });
 });
 
+test('A stop in the last try of a job uses no try up', async () => {
+  const first = await Reminders.start({ SHUTDOWN_GRACE_MS: '0' });
+  const data = JSON.stringify({ payload: { name: 'stopped', hangs: true } });
+  await first.query(`INSERT INTO pgboss.job (name, data, retry_limit) VALUES ('recorded', $1, 0)`, data);
+  await eventually(async () => (await first.calls('stopped')).length === 1);
+  expect(await first.service.stop()).toBe(0);
+  expect(await first.state('stopped')).toBe('created');
+  await first.query(`INSERT INTO calls (payload) VALUES ('{"name":"go on"}')`);
+  const second = await Reminders.start({ DATABASE_URL: first.databaseUrl });
+  await second.done('stopped');
+  expect([(await second.calls('stopped')).length, await second.callsOf('failed')]).toEqual([2, []]);
+  expect(await second.service.stop()).toBe(0);
+});
+
 test('A handler takes the parameters that it needs, and may return anything', async () => {
   const [remind, report] = ['remind', 'report'].map((method) => queueOf(new Handlers(), method)!);
   const { signal } = new AbortController();
   const by = { job: 'send-reminder' };
-  const job: Job = { id: 'b', payload: { visitId: 'a' }, by, tries: 0, isLast: false, signal };
+  const job: Job = { id: 'b', payload: { visitId: 'a' }, by, tries: 0, signal };
   expect(remind).toMatchObject({ name: 'send-reminder', concurrency: 3, longestPauseSeconds: 3_600 });
   expect(await remind!.handle!(job)).toBe('a b');
   expect(report).toMatchObject({ name: 'nightly-report', concurrency: 10, cron: '0 3 * * *' });

@@ -1,8 +1,8 @@
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
-import { eventually } from './npm.js';
+import { eventually, ROOT } from './npm.js';
 
-const MAIN = fileURLToPath(new URL('with-reminders.js', import.meta.url));
+const MAIN = 'test/support/with-reminders.js';
 
 /** What a handler notes of each of its calls. */
 export interface HandledCall {
@@ -20,8 +20,11 @@ export class Reminders {
     readonly databaseUrl: string,
   ) {}
 
-  /** Starts it on a database of its own, unless `env` names one that has had one. */
-  static async start(env: Record<string, string> = {}): Promise<Reminders> {
+  /**
+   * Starts it on a database of its own, unless `env` names one that has had one.
+   * @param checkout where its build is
+   */
+  static async start(env: Record<string, string> = {}, checkout = ROOT): Promise<Reminders> {
     const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
     for (const sql of [
       'CREATE TABLE IF NOT EXISTS visits (id bigint GENERATED ALWAYS AS IDENTITY)',
@@ -29,7 +32,8 @@ export class Reminders {
          (queue text, job_id uuid, payload jsonb, pid int, at timestamptz DEFAULT clock_timestamp())`,
     ])
       await query(databaseUrl, sql);
-    return new Reminders(await startService({ ...env, DATABASE_URL: databaseUrl }, MAIN), databaseUrl);
+    const service = await startService({ ...env, DATABASE_URL: databaseUrl }, join(checkout, MAIN));
+    return new Reminders(service, databaseUrl);
   }
 
   /** Asks it to add jobs to the transaction that adds a visit; returns what it says. */

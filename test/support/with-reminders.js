@@ -12,6 +12,17 @@ import { Jobs } from '../../dist/src/platform/jobs/jobs.js';
 class Reminders {
   constructor(database, transactions, jobs, audit) {
     Object.assign(this, { database, transactions, jobs, audit });
+    jobs.declare({
+      name: 'recorded',
+      concurrency: 10,
+      longestPauseSeconds: 1,
+      handle: async ({ id, payload }) => {
+        await this.note('recorded', id, payload);
+        if (payload.throws) throw new Error('Nobody is there');
+        if (payload.hangs && !(await this.isNoted('go on'))) await new Promise(() => {});
+      },
+      recordFailure: (id, reason) => this.note('failed', id, { reason }),
+    });
   }
 
   /** @param undo whether the transaction fails after all; @param ids of the jobs, if they are several */

@@ -11,7 +11,6 @@ import { DataSource, type ObjectLiteral, PrimaryGeneratedColumn } from 'typeorm'
 import { Events } from './events.js';
 import { FastRepository } from './fast-repository.js';
 import { whyNoShape } from './shape.js';
-import { Sweeps } from './sweeps.js';
 import { Transactions } from './transactions.js';
 import { requireConstraints } from './violations.js';
 
@@ -37,7 +36,7 @@ function repositoryOf(
   return rows;
 }
 
-/** Provides transactions, sweeps and events to every module, and repositories to features. */
+/** Provides transactions and events to every module, and repositories to features. */
 @Global()
 @Module({
   providers: [
@@ -46,10 +45,9 @@ function repositoryOf(
       inject: [DataSource],
       useFactory: (database: DataSource) => Transactions.of(database),
     },
-    Sweeps,
     Events,
   ],
-  exports: [Transactions, Sweeps, Events],
+  exports: [Transactions, Events],
 })
 export class DataModule implements OnApplicationBootstrap {
   constructor(@Inject(getDataSourceToken()) private readonly database: DataSource) {}

@@ -73,18 +73,6 @@ export function upsertOne(
   return `INSERT INTO ${shape.table} AS one (${names(given)}) VALUES (${values}) ON CONFLICT (${names(shape.keys)}) DO UPDATE SET ${changes.join(', ')}${where} RETURNING ${namesIn('one', shape.selected)}, one.xmax = 0`;
 }
 
-/** Deletes a batch of rows with values below the bounds, and values of the lists. */
-export function deleteSome(
-  shape: Shape,
-  below: readonly ShapeColumn[],
-  among: readonly ShapeColumn[],
-): string {
-  const bounds = below.map(({ sql }, i) => `${sql} < $${i + 1}`);
-  const lists = among.map(({ sql }, i) => `${sql} = ANY($${below.length + i + 1})`);
-  const old = `SELECT ${names(shape.keys)} FROM ${shape.table} WHERE ${[...bounds, ...lists].join(' AND ')} ORDER BY ${names(below)} LIMIT $${below.length + among.length + 1} FOR UPDATE SKIP LOCKED`;
-  return `DELETE FROM ${shape.table} WHERE (${names(shape.keys)}) IN (${old})`;
-}
-
 export function select(shape: Shape, conditions: readonly string[]): string {
   const all = shape.notDeleted ? [...conditions, shape.notDeleted] : conditions;
   const where = all.length > 0 ? ` WHERE ${all.join(' AND ')}` : '';

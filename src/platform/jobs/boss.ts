@@ -1,8 +1,9 @@
-import { Logger } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { type ClientBase, Pool, type QueryResult } from 'pg';
-import { type Db, PgBoss, type QueueOptions } from 'pg-boss';
-import type { Config } from '../../config.js';
+import { type ConstructorOptions, type Db, PgBoss, type QueueOptions } from 'pg-boss';
+import { Config } from '../../config.js';
 import { JOB_CONNECTIONS, TIMEOUTS } from '../database/index.js';
+import { RELEASE } from '../process/index.js';
 import type { JobQueue } from './job.js';
 
 /** pg-boss waits one to two times this number of seconds before the first retry, and doubles the pause each time. */
@@ -10,6 +11,12 @@ export const FIRST_PAUSE_SECONDS = 3;
 const DAY_SECONDS = 24 * 60 * 60;
 /** Seconds; practically for ever. */
 const NEVER = 2 ** 31 - 1;
+
+/**
+ * The dead letter queue of all queues: pg-boss adds a job here for each job that has failed for good, however its last try
+ * ended. The underscores keep releases before 3.0 from warning that nothing handles it.
+ */
+export const FAILED_JOBS: JobQueue = { name: '__failed-jobs', concurrency: 25, longestPauseSeconds: 3_600 };
 
 /** The options of a queue, which its jobs inherit. */
 export function optionsOf({ longestPauseSeconds }: Pick<JobQueue, 'longestPauseSeconds'>): QueueOptions {
@@ -35,31 +42,26 @@ function retriesOfADay(longestPauseSeconds: number): number {
   return retries;
 }
 
-/** Seconds between two searches, by one instance, for dead workers and for failed jobs to delete. */
-const INTERVALS = {
-  superviseIntervalSeconds: 10,
-  monitorIntervalSeconds: 10,
-  maintenanceIntervalSeconds: 120,
-};
-/** Unused parts of pg-boss run as seldom as it allows. */
-const UNUSED = { flowIntervalSeconds: 3_600 };
-
-/** A pg-boss for workers, without maintenance. */
-export function createBoss(db: Db): PgBoss {
-  return new PgBoss({ db, supervise: false, schedule: false, ...UNUSED });
-}
-
-/**
- * A pg-boss that maintains the queues.
- * @param schedule whether it also adds the jobs of schedules
- */
-export function createMaintenance(db: Db, schedule: boolean): PgBoss {
-  return new PgBoss({ db, schedule, ...INTERVALS, ...UNUSED });
+/** The pg-boss of a process: it works, maintains the queues, and adds the jobs of schedules. */
+export function createBoss(db: Db, options: ConstructorOptions = {}): PgBoss {
+  return new PgBoss({
+    db,
+    // Between two searches, by one instance, for dead workers and for failed jobs to delete.
+    superviseIntervalSeconds: 10,
+    monitorIntervalSeconds: 10,
+    maintenanceIntervalSeconds: 120,
+    // The counts that `burstWhenReadyExceeds` looks at.
+    queueCacheIntervalSeconds: 10,
+    // An unused part, which runs as seldom as pg-boss allows.
+    flowIntervalSeconds: 3_600,
+    ...options,
+  });
 }
 
 /** Migrates the tables of pg-boss. Only one instance may do so at a time. */
 export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<void> {
-  const boss = createBoss({ executeSql: (text, values) => session.query(text, values) });
+  const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) };
+  const boss = createBoss(db, { supervise: false, schedule: false });
   let failure: unknown;
   boss.on('error', (error) => (failure = error));
   await boss.start();
@@ -67,33 +69,59 @@ export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<v
   if (failure) throw failure;
 }
 
-/** For each use: the number of connections, and the milliseconds that a statement may take. */
-const USES = {
-  /** Short, to notice a server that is frozen while its address already leads to another one. */
-  worker: { max: 1, query_timeout: 5_000 },
-  /** Long, as pg-boss sometimes rebuilds an index. */
-  maintenance: { max: JOB_CONNECTIONS - 1, query_timeout: 120_000 },
-};
+/** Milliseconds that a statement may take: few, to notice a server that is frozen while its address leads to another one. */
+const STATEMENT_MS = 5_000;
+/** The same for maintenance, which runs in blocks and sometimes rebuilds an index, and for transactions. */
+const LONG = { query_timeout: 120_000 };
+const MAINTENANCE = /^\s*(?:BEGIN|REINDEX)\b/;
 
-/** Connections for jobs alone, past any pooler, so that jobs and requests do not wait for each other. */
+/** The start of the `application_name` of these connections; the release follows. */
+export const CONNECTED_AS = 'petstore-jobs ';
+
+/**
+ * Connections for jobs alone, past any pooler, so that jobs and requests do not wait for each other. pg-boss's own pool has
+ * no time-out for an answer.
+ */
+@Injectable()
 export class JobsDatabase implements Db {
   private readonly pool: Pool;
 
-  constructor({ DATABASE_DIRECT_URL, DATABASE_URL }: Config, use: keyof typeof USES = 'maintenance') {
+  constructor({ DATABASE_DIRECT_URL, DATABASE_URL }: Config) {
     this.pool = new Pool({
       connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
-      application_name: 'petstore-jobs',
+      application_name: CONNECTED_AS + RELEASE,
       connectionTimeoutMillis: TIMEOUTS.start,
       keepAlive: true,
-      ...USES[use],
+      query_timeout: STATEMENT_MS,
+      max: JOB_CONNECTIONS,
+      // Commands end without closing it.
+      allowExitOnIdle: true,
     });
     // The next statement replaces a broken idle connection. Without a listener, the error would end the process.
     this.pool.on('error', (error) => new Logger('Jobs').debug(error.message));
   }
 
-  /** Runs a statement for pg-boss. */
+  /** Runs a statement. */
   executeSql(text: string, values?: unknown[]): Promise<QueryResult> {
-    return this.pool.query(text, values);
+    return this.pool.query({ text, values, ...(MAINTENANCE.test(text) && LONG) });
+  }
+
+  /** Runs statements, and calls of pg-boss that get `db` as an option, in one transaction. */
+  async transaction<Result>(work: (db: Db) => Promise<Result>): Promise<Result> {
+    const client = await this.pool.connect();
+    try {
+      await client.query('BEGIN');
+      const result = await work({
+        executeSql: (text, values) => client.query({ text, values, ...LONG }),
+      });
+      await client.query('COMMIT');
+      client.release();
+      return result;
+    } catch (error) {
+      // The transaction ends with its connection.
+      client.release(error as Error);
+      throw error;
+    }
   }
 
   async close(): Promise<void> {

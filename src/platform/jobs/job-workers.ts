@@ -8,26 +8,30 @@ import {
   type OnApplicationShutdown,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss';
+import type { JobResult, JobWithMetadata } from 'pg-boss';
 import { Config } from '../../config.js';
-import { currentWork, type Work } from '../process/index.js';
+import { currentWork, RELEASE, type Work } from '../process/index.js';
 import { messageOf, ThrottledWarning } from '../telemetry/index.js';
-import { createBoss, createMaintenance, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
-import { JobError, type JobQueue } from './job.js';
+import { CONNECTED_AS, FAILED_JOBS, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
+import { JobError, type JobQueue, reasonIn } from './job.js';
 import { Jobs } from './jobs.js';
 
 /** Milliseconds before a refused statement is repeated. */
 const RETRY_MS = 1_000;
-/** Milliseconds between two fetches of a queue, by its workers in turn; the shortest interval of pg-boss is 500. */
-const LOOK_MS = 200;
-/** Seconds between two fetches of a worker that is not woken. */
-const POLL_SECONDS = 10;
-/** Jobs of one fetch. A worker waits for the slowest of them. */
+/** Seconds between two fetches of a worker that finds no jobs: the shortest interval of pg-boss. */
+const POLL_SECONDS = 0.5;
+/** The same for schedules, which have minutes. */
+const POLL_SCHEDULED_SECONDS = 2;
+/** Jobs of one fetch, unless that makes too many workers. A worker waits for the slowest of them. */
 const LARGEST_BATCH = 25;
+/** Most workers of a queue, each of which asks the database when it is idle. */
+const MOST_WORKERS = 16;
 /** Milliseconds within which completed jobs share a statement. */
 const GATHER_MS = 10;
 /** Milliseconds that a stop waits for the database. */
 const STOP_MS = 3_000;
+/** Milliseconds between two looks whether a newer release still runs. */
+const NEWER_MS = 10_000;
 /** Maximum length of a stored reason, in characters. */
 const REASON_LENGTH = 500;
 /** Seconds after which an unhandled job of a schedule expires: jobs of a removed schedule do not pile up. */
@@ -35,6 +39,12 @@ const SCHEDULED_SECONDS = 24 * 60 * 60;
 
 /** All jobs are one payer, so that they leave requests and readiness their connections. */
 const JOBS: Work = { payers: ['jobs'], left: Infinity, isOver: false, whenOver: () => {} };
+/** Jobs of releases before 3.0 have no dead letter queue. pg-boss changes no active jobs. */
+const ADOPT = `UPDATE pgboss.job SET dead_letter = $1
+  WHERE name = ANY($2) AND dead_letter IS NULL AND state IN ('created', 'retry', 'active')`;
+/** The releases that run. */
+const RUNNING = `SELECT substr(application_name, length($1) + 1) AS release FROM pg_stat_activity
+  WHERE datname = current_database() AND starts_with(application_name, $1)`;
 
 type Fetched = JobWithMetadata<{ payload?: unknown } | null>;
 
@@ -50,24 +60,21 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     this.logger,
     'Tries of jobs have failed and will be repeated',
   );
-  private readonly databases: JobsDatabase[] = [];
-  private readonly bosses: PgBoss[] = [];
-  private readonly wakers: NodeJS.Timeout[] = [];
   private readonly stopping = new AbortController();
-  private queues: JobQueue[] = [];
+  /** The jobs under way, with their queues. */
+  private readonly running = new Map<Fetched, string>();
   private started?: Promise<void>;
   private stopped?: Promise<void>;
 
   constructor(
     private readonly config: Config,
     private readonly jobs: Jobs,
+    private readonly database: JobsDatabase,
   ) {}
 
   /** Does not wait: requests need no workers. */
   onApplicationBootstrap(): void {
-    const { ROLE } = this.config;
-    this.queues = this.jobs.all.filter((one) => one.handle && (one.runsInEveryRole || ROLE !== 'api'));
-    if (this.queues.length > 0) this.started = this.start();
+    this.started = this.start();
   }
 
   /** Fetches no more jobs; running jobs continue while the HTTP server finishes its requests. */
@@ -82,92 +89,115 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   private async start(): Promise<void> {
-    const { signal } = this.stopping;
-    const [own, maintenance] = [
-      new JobsDatabase(this.config, 'worker'),
-      new JobsDatabase(this.config, 'maintenance'),
-    ];
-    this.databases.push(own, maintenance);
-    const boss = createBoss(own);
-    const hasSchedules = this.queues.some(({ cron }) => cron);
-    this.bosses.push(boss, createMaintenance(maintenance, hasSchedules));
-    for (const one of this.bosses) {
-      one.on('error', (error) => this.failures.add(messageOf(error)));
-      one.on('warning', ({ message }) => this.logger.warn(message));
-    }
-    while (!signal.aborted && !(await this.begin(boss)))
-      await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
-    // A worker that starts now would never stop.
-    if (!signal.aborted) for (const queue of this.queues) await this.work(boss, queue);
+    const { boss } = this.jobs;
+    boss.on('error', (error) => this.failures.add(messageOf(error)));
+    boss.on('warning', ({ message }) => this.logger.warn(message));
+    await this.repeat(RETRY_MS, () => this.begin());
+    const { ROLE } = this.config;
+    const queues = this.jobs.all.filter((one) => one.handle && (one.runsInEveryRole || ROLE !== 'api'));
+    await Promise.all([FAILED_JOBS, ...queues].map((queue) => this.work(queue)));
+    await this.repeat(NEWER_MS, () => this.updateSchedules());
   }
 
-  /** Starts both instances of pg-boss and the schedules; false after a failure. */
-  private async begin(boss: PgBoss): Promise<boolean> {
-    try {
-      for (const one of this.bosses) await one.start();
-      // Schedules of other releases stay: the release may be newer.
-      for (const { name, cron } of this.queues)
-        if (cron) await boss.schedule(name, cron, null, { tz: 'UTC', retentionSeconds: SCHEDULED_SECONDS });
-      await this.warnOfUnhandled(boss);
-      return true;
-    } catch (error) {
-      this.failures.add(messageOf(error as Error));
-      return false;
+  /** Repeats work until it is done, or the service stops. */
+  private async repeat(pauseMs: number, work: () => Promise<boolean>): Promise<void> {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      try {
+        if (await work()) return;
+      } catch (error) {
+        this.failures.add(messageOf(error as Error));
+      }
+      await sleep(pauseMs, undefined, { signal }).catch(() => {});
     }
+  }
+
+  private async begin(): Promise<true> {
+    await this.jobs.boss.start();
+    await this.adopt();
+    await this.warnOfUnhandled();
+    return true;
+  }
+
+  private async adopt(): Promise<void> {
+    const names = this.jobs.all.map(({ name }) => name);
+    await this.database.transaction((db) => db.executeSql(ADOPT, [FAILED_JOBS.name, names]));
   }
 
   /** Jobs without a handler wait for a release that handles them. */
-  private async warnOfUnhandled(boss: PgBoss): Promise<void> {
-    const declared = new Set(this.jobs.all.map(({ name }) => name));
-    const queues = await boss.getQueues();
+  private async warnOfUnhandled(): Promise<void> {
+    const queues = await this.jobs.boss.getQueues();
     const names = queues
       .map(({ name }) => name)
-      .filter((name) => !declared.has(name) && !name.startsWith('__'));
+      .filter((name) => !this.jobs.find(name) && !name.startsWith('__'));
     if (names.length > 0) this.logger.warn(`Nothing handles the jobs of ${names.join(', ')}: they wait`);
   }
 
-  /** Starts as many workers of pg-boss as the concurrency of the queue needs. A worker that finds jobs wakes another. */
-  private async work(boss: PgBoss, queue: JobQueue): Promise<void> {
-    const size = Math.max(1, Math.min(LARGEST_BATCH, Math.floor(queue.concurrency / 4)));
-    const ids: string[] = [];
-    const end = this.ender(boss, queue);
-    let woken = 0;
-    const wakeNext = () => boss.notifyWorker(ids[(woken = (woken + 1) % ids.length)]!);
-    for (let left = queue.concurrency; left > 0; left -= size) {
-      const nth = ids.length;
-      const handle = (jobs: Fetched[]) => {
-        // Fetch again as soon as these jobs are done.
-        boss.notifyWorker(ids[nth]!);
-        wakeNext();
-        return currentWork.run(JOBS, () => this.handle(boss, queue, jobs, end));
-      };
+  /**
+   * Sets the schedules of the code, and removes others; false while a newer release runs, whose schedules they are. The
+   * releases that run are those connected to the database, so that a release that was rolled back takes over too.
+   */
+  private async updateSchedules(): Promise<boolean> {
+    const { rows } = await this.database.executeSql(RUNNING, [CONNECTED_AS]);
+    const newer = (rows as { release: string }[]).find(({ release }) => isNewer(release, RELEASE));
+    if (newer) {
+      this.logger.log(`Release ${newer.release} runs: the schedules are left to it`);
+      return false;
+    }
+    const { boss } = this.jobs;
+    for (const { name, key } of await boss.getSchedules())
+      if (!this.jobs.find(name)?.cron) await boss.unschedule(name, key);
+    for (const { name, cron } of this.jobs.all)
+      if (cron) await boss.schedule(name, cron, null, { tz: 'UTC', retentionSeconds: SCHEDULED_SECONDS });
+    return true;
+  }
+
+  /**
+   * Starts the workers of a queue, one after another: with `localConcurrency` they would all look at the same moment, and a
+   * new job would wait for the next.
+   */
+  private async work(queue: JobQueue): Promise<void> {
+    const { concurrency } = queue;
+    const usual = Math.min(LARGEST_BATCH, Math.max(2, Math.ceil(concurrency / 4)));
+    const size = Math.max(usual, Math.ceil(concurrency / MOST_WORKERS));
+    const end = this.ender(queue);
+    const handle = (jobs: Fetched[]) => currentWork.run(JOBS, () => this.handle(queue, jobs, end));
+    const pollingIntervalSeconds = queue.cron ? POLL_SCHEDULED_SECONDS : POLL_SECONDS;
+    for (let left = concurrency; left > 0 && !this.stopping.signal.aborted; left -= size) {
       const options = {
         batchSize: Math.min(size, left),
         includeMetadata: true,
         perJobResults: true,
-        pollingIntervalSeconds: POLL_SECONDS,
+        pollingIntervalSeconds,
+        burstWhenBatchFull: true,
+        // For batches of one job, which are always full.
+        burstWhenReadyExceeds: 1,
       } as const;
-      ids.push(await boss.work(queue.name, options, handle));
+      await this.jobs.boss.work(queue.name, options, handle);
+      await sleep((pollingIntervalSeconds * 1_000 * size) / concurrency);
     }
-    this.wakers.push(setInterval(wakeNext, LOOK_MS).unref());
   }
 
   /** Never rejects: pg-boss would fail all jobs of the batch at once, also jobs that are still running. */
-  private handle(
-    boss: PgBoss,
+  private async handle(
     queue: JobQueue,
     jobs: Fetched[],
     end: (job: Fetched) => Promise<void>,
   ): Promise<JobResult[]> {
+    const isOld = queue !== FAILED_JOBS && jobs.some(({ deadLetter }) => !deadLetter);
     const handled = jobs.map(async (job): Promise<JobResult> => {
+      this.running.set(job, queue.name);
       try {
-        const result = await this.tryOne(boss, queue, job);
+        if (isOld) await this.adopt();
+        const result = await this.tryOne(queue, job);
         if (result.status === 'completed') await end(job);
         return result;
       } catch (error) {
         const reason = reasonOf(error as Error);
         this.failures.add(reason);
         return { id: job.id, status: 'failed', output: { reason } };
+      } finally {
+        this.running.delete(job);
       }
     });
     return Promise.all(handled);
@@ -177,7 +207,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
    * Records that jobs are done and deletes them: jobs of the same moment by one statement, so that a slow job delays no other.
    * A fault of the database must not have a job done twice: both are repeated while the job is this worker's.
    */
-  private ender(boss: PgBoss, queue: JobQueue): (job: Fetched) => Promise<void> {
+  private ender(queue: JobQueue): (job: Fetched) => Promise<void> {
     let done: Fetched[] = [];
     let ending: Promise<void> | undefined;
     const end = async () => {
@@ -187,7 +217,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       for (;;) {
         try {
           await queue.record?.(jobs.map(({ id }) => id));
-          return void (await boss.deleteJob(queue.name, jobs));
+          return void (await this.jobs.boss.deleteJob(queue.name, jobs));
         } catch (error) {
           if (jobs.every(({ signal }) => signal.aborted) || this.stopping.signal.aborted) throw error;
           this.failures.add(messageOf(error as Error));
@@ -201,58 +231,83 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     };
   }
 
-  private async tryOne(boss: PgBoss, queue: JobQueue, job: Fetched): Promise<JobResult> {
-    const { id, data, retryCount: tries, signal } = job;
-    const isLast = tries >= job.retryLimit;
+  private async tryOne(queue: JobQueue, job: Fetched): Promise<JobResult> {
+    const { id, data, retryCount: tries, retryLimit, signal } = job;
     try {
-      const by = { job: queue.name };
-      await queue.handle!({ id, payload: data?.payload, by, tries, isLast, signal });
+      if (queue === FAILED_JOBS) await this.recordFailure(job);
+      else await queue.handle!({ id, payload: data?.payload, by: { job: queue.name }, tries, signal });
       this.jobs.count(queue.name, 'done');
       return { id, status: 'completed' };
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-      const verdict = error instanceof JobError ? error : new JobError('');
-      const reason = reasonOf(error);
-      const output = { reason };
-      // Another worker has the job now, and decides.
-      if (signal.aborted) return { id, status: 'failed', output };
-      const isOver = verdict.isFinal || isLast;
-      this.jobs.count(queue.name, isOver ? 'failed' : 'postponed');
-      if (isOver) this.logger.warn(`Job ${id} of ${queue.name} has failed: ${reason}`);
-      else this.troubles.add(`${queue.name}: ${reason}`);
-      if (!isOver && verdict.retryAfterSeconds > 0) {
+      const { isFinal, retryAfterSeconds } = error instanceof JobError ? error : new JobError('');
+      const output = { reason: reasonOf(error) };
+      const result: JobResult = { id, status: isFinal ? 'deadletter' : 'failed', output };
+      // Another worker has the job now, and decides; or the dead letter queue gets it.
+      if (signal.aborted || isFinal || tries >= retryLimit) return result;
+      this.jobs.count(queue.name, 'postponed');
+      this.troubles.add(`${queue.name}: ${output.reason}`);
+      if (retryAfterSeconds > 0) {
         const { longestPauseSeconds: longest } = queue;
-        const asked = Math.min(verdict.retryAfterSeconds, longest);
-        await boss.fail(queue.name, job, output);
-        await boss.update(queue.name, undefined, {
-          id,
-          startAfter: Math.ceil(Math.max(asked, pauseAfter(tries, longest))),
-        });
+        const startAfter = Math.ceil(
+          Math.max(Math.min(retryAfterSeconds, longest), pauseAfter(tries, longest)),
+        );
+        await this.jobs.boss.fail(queue.name, job, output);
+        await this.jobs.boss.update(queue.name, undefined, { id, startAfter });
       }
-      // Without a dead letter queue, pg-boss keeps the job as failed.
-      return { id, status: verdict.isFinal ? 'deadletter' : 'failed', output };
+      return result;
     }
   }
 
+  /** Records a job that has failed for good, from its copy in the dead letter queue. */
+  private async recordFailure({ sourceName, sourceId, sourceOutput }: Fetched): Promise<void> {
+    const [name, id] = [sourceName!, sourceId!];
+    const queue = this.jobs.find(name);
+    // Another release handles them.
+    if (!queue) throw new JobError(`Nothing handles the failed jobs of ${name}`);
+    const [job] = await this.jobs.boss.findJobs(name, { id });
+    // An operator has queued it again.
+    if (job && job.state !== 'failed') return;
+    const reason = reasonIn(sourceOutput);
+    await queue.recordFailure?.(id, reason);
+    this.jobs.count(name, 'failed');
+    this.logger.warn(`Job ${id} of ${name} has failed: ${reason}`);
+  }
+
   private async stop(): Promise<void> {
-    const { bosses, databases, queues, started, wakers } = this;
-    if (!started) return;
+    const { boss } = this.jobs;
     const within = (ms: number, work: Promise<unknown>) =>
       Promise.race([work.catch(() => {}), sleep(ms, undefined, { ref: false })]);
-    await within(STOP_MS, started);
-    for (const waker of wakers) clearInterval(waker);
-    const [boss] = bosses;
-    const { SHUTDOWN_GRACE_MS } = this.config;
-    await within(SHUTDOWN_GRACE_MS, Promise.all(queues.map(({ name }) => boss!.offWork(name))));
-    // Returns running jobs to the queue.
-    await within(STOP_MS, Promise.all(bosses.map((one) => one.stop({ graceful: false }))));
-    await within(STOP_MS, Promise.all(databases.map((database) => database.close())));
+    await within(STOP_MS, this.started!);
+    const names = [FAILED_JOBS.name, ...this.jobs.all.map(({ name }) => name)];
+    await within(this.config.SHUTDOWN_GRACE_MS, Promise.all(names.map((name) => boss.offWork(name))));
+    await within(STOP_MS, this.putBack());
+    await within(STOP_MS, boss.stop({ graceful: false }));
+    await within(STOP_MS, this.database.close());
+  }
+
+  /**
+   * Returns the running jobs to their queues. pg-boss would fail them, and a last try would have been cut off: its documents
+   * have `cancel` and `resume` for a job that is to start again, and one more try makes up for the one that was cut off.
+   */
+  private async putBack(): Promise<void> {
+    const { boss } = this.jobs;
+    for (const [name, entries] of Map.groupBy(this.running, ([, queue]) => queue)) {
+      const jobs = entries.map(([job]) => job);
+      const ids = jobs.map(({ id }) => id);
+      await this.database.transaction(async (db) => {
+        await boss.cancel(name, jobs, { db });
+        await boss.resume(name, ids, { db });
+        for (const { id, retryLimit } of jobs)
+          await boss.update(name, undefined, { id, retryLimit: retryLimit + 1, db });
+      });
+    }
   }
 }
 
 /** Lets every module add jobs. */
 @Global()
-@Module({ providers: [Jobs], exports: [Jobs] })
+@Module({ providers: [Jobs, JobsDatabase], exports: [Jobs, JobsDatabase] })
 export class JobsModule {}
 
 /** Runs the handlers. Not global: global modules are closed first, and handlers need their connections to the end. */
@@ -267,4 +322,11 @@ function reasonOf(error: Error): string {
 /** Seconds of pg-boss's pause after a number of earlier tries. */
 function pauseAfter(earlier: number, longestSeconds: number): number {
   return Math.min(longestSeconds, FIRST_PAUSE_SECONDS * 2 ** Math.min(earlier, 30) * (1 + Math.random()));
+}
+
+/** Whether one release is newer than another; `3.0.0-dev` comes before `3.0.0`. */
+function isNewer(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((release) => release.split('-', 1)[0]!) as [string, string];
+  const order = a.localeCompare(b, 'en', { numeric: true });
+  return order > 0 || (order === 0 && other.includes('-') && !one.includes('-'));
 }

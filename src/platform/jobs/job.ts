@@ -10,8 +10,6 @@ export interface Job<Payload = unknown> {
   by: Actor;
   /** The number of earlier tries. */
   tries: number;
-  /** Whether the job fails for good if this try fails. */
-  isLast: boolean;
   /** Aborted when the service stops, when another worker has taken over the job, and after two minutes. */
   signal: AbortSignal;
 }
@@ -27,6 +25,8 @@ export interface JobQueue<Payload = any> {
   handle?: (job: Job<Payload>) => Promise<unknown>;
   /** Records completed jobs, several of one moment together. It is repeated if it fails. */
   record?: (ids: readonly string[]) => Promise<unknown>;
+  /** Records a job that has failed for good, however its last try ended. It is repeated if it fails. */
+  recordFailure?: (id: string, reason: string) => Promise<unknown>;
   /** The schedule of the queue: five fields of cron, in UTC. */
   cron?: string;
   /** Whether processes of every `ROLE` run the jobs: for promises that hold without a worker. */
@@ -90,4 +90,12 @@ export function queueOf(provider: object, method: string): JobQueue | undefined 
   const facts =
     typeof value === 'function' && (Reflect.getMetadata(HANDLES_JOB, value) as JobQueue | undefined);
   return facts ? { ...facts, handle: (job) => value.call(provider, job.payload as never, job) } : undefined;
+}
+
+/** The reason in the output of a failed try: of a handler here, or of pg-boss for a try that was cut off. */
+export function reasonIn(output: unknown): string {
+  if (typeof output === 'string') return output;
+  const { reason, message, value } = (output ?? {}) as Record<string, unknown>;
+  const inner = reason ?? message ?? value;
+  return inner === undefined ? '' : reasonIn(inner);
 }

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import type { PgBoss } from 'pg-boss';
-import { DataSource } from 'typeorm';
+import type { PgBoss, Queue, QueueOptions } from 'pg-boss';
 import { Config } from '../../config.js';
 import { type Belonging, Transactions } from '../data/index.js';
+import { cached } from '../process/index.js';
 import { Metrics } from '../telemetry/index.js';
-import { type Backlog, Backlogs } from './backlogs.js';
-import { createBoss, optionsOf } from './boss.js';
+import { createBoss, FAILED_JOBS, JobsDatabase, optionsOf } from './boss.js';
 import { type JobQueue, queueOf } from './job.js';
 
 /** Maximum characters of a payload as JSON: larger data belongs in a table. */
@@ -25,7 +24,7 @@ interface NewJob {
 
 /** Columns that a job inherits from its queue. */
 const OF_QUEUE = `policy, retry_limit, retry_delay, retry_backoff, retry_delay_max, expire_seconds,
-  heartbeat_seconds, deletion_seconds`;
+  heartbeat_seconds, deletion_seconds, dead_letter`;
 
 /**
  * Adds jobs by SQL, as pg-boss documents (https://pgboss.io/sql/job-table).
@@ -43,6 +42,25 @@ const ADD = insertOf(
    FROM json_to_recordset($2::json) AS job (id uuid, data jsonb, at timestamptz, seconds float8)`,
 );
 
+/** The waiting jobs of a queue, new or to be retried. */
+interface Backlog {
+  queue: string;
+  /** As pg-boss has counted them, every ten seconds. */
+  waiting: number;
+  /** Age of the oldest waiting job in seconds; 0 if no job is waiting. */
+  oldestSeconds: number;
+}
+
+/**
+ * pg-boss knows no ages. This is the first entry of its index of waiting jobs, which is ordered by creation, as all jobs have
+ * one priority.
+ */
+const AGES = `
+  SELECT queue, coalesce(extract(epoch FROM now() - (
+    SELECT created_on FROM pgboss.job WHERE name = queue AND state < 'active' AND NOT blocked
+    ORDER BY priority DESC, created_on LIMIT 1)), 0)::float8 AS seconds
+  FROM unnest($1::text[]) AS queue`;
+
 const RESULTS = ['done', 'postponed', 'failed'] as const;
 type Result = (typeof RESULTS)[number];
 
@@ -53,25 +71,28 @@ type Result = (typeof RESULTS)[number];
 export class Jobs implements OnApplicationBootstrap {
   private readonly queues = new Map<string, JobQueue>();
   private readonly tried = new Map<string, number>();
-  private readonly backlogs: Backlogs;
-  private readonly boss: PgBoss;
+  private readonly backlogs = cached(() => this.readBacklogs(), { ms: 1_000, times: 20 });
+  /** The pg-boss of this process, which `JobWorkers` starts and stops. */
+  readonly boss: PgBoss;
 
   constructor(
     private readonly config: Config,
     private readonly modules: ModulesContainer,
-    database: DataSource,
+    private readonly database: JobsDatabase,
     private readonly transactions: Transactions,
     metrics: Metrics,
   ) {
-    this.boss = createBoss({
-      executeSql: async (text, values) => ({ rows: await database.query(text, values) }),
-    });
-    this.backlogs = new Backlogs(database, () => this.queues.keys());
+    this.boss = createBoss(database);
     this.registerMetrics(metrics);
   }
 
   get all(): JobQueue[] {
     return [...this.queues.values()];
+  }
+
+  /** The queue of this name, unless no code declares it. */
+  find(name: string): JobQueue | undefined {
+    return this.queues.get(name);
   }
 
   /** Adds a queue, in the constructor of a provider. @throws Error for a second queue of one name */
@@ -112,9 +133,9 @@ export class Jobs implements OnApplicationBootstrap {
     return { of: () => ({ name: `job ${name}`, values: [name], text }) };
   }
 
-  /** The backlog of a queue, at most a second old. */
+  /** The backlog of a queue. */
   async backlogOf(queue: string): Promise<Backlog> {
-    return (await this.backlogs.read()).find((one) => one.queue === queue)!;
+    return (await this.backlogs()).find((one) => one.queue === queue)!;
   }
 
   /** The number of tries with a result in this process since its start. */
@@ -130,18 +151,42 @@ export class Jobs implements OnApplicationBootstrap {
   /** Creates missing queues, also in a process that only adds jobs. */
   async onApplicationBootstrap(): Promise<void> {
     this.discover();
-    const found = await this.boss.getQueues([...this.queues.keys()]);
+    const found = await this.boss.getQueues([FAILED_JOBS.name, ...this.queues.keys()]);
     const known = new Set(found.map(({ name }) => name));
-    for (const queue of this.all) {
-      const options = optionsOf(queue);
-      if (!known.has(queue.name)) await this.boss.createQueue(queue.name, options);
-      // Only processes that run jobs change the options of a queue.
-      else if (this.config.ROLE !== 'api') await this.boss.updateQueue(queue.name, options);
-    }
+    // Whatever becomes of a failed job has to be recorded, however long that takes.
+    await this.createQueue(FAILED_JOBS.name, known, { ...optionsOf(FAILED_JOBS), retryLimit: 2 ** 31 - 1 });
+    for (const queue of this.all)
+      await this.createQueue(queue.name, known, { ...optionsOf(queue), deadLetter: FAILED_JOBS.name });
   }
 
-  private require(name: string): void {
-    if (!this.queues.has(name)) throw new Error(`Nothing handles the jobs "${name}"`);
+  private async createQueue(
+    name: string,
+    known: ReadonlySet<string>,
+    options: QueueOptions & Pick<Queue, 'deadLetter'>,
+  ): Promise<void> {
+    if (!known.has(name)) await this.boss.createQueue(name, options);
+    // Only processes that run jobs change the options of a queue.
+    else if (this.config.ROLE !== 'api') await this.boss.updateQueue(name, options);
+  }
+
+  private require(name: string): JobQueue {
+    const queue = this.queues.get(name);
+    if (!queue) throw new Error(`Nothing handles the jobs "${name}"`);
+    return queue;
+  }
+
+  private async readBacklogs(): Promise<Backlog[]> {
+    const names = [...this.queues.keys()];
+    const [queues, { rows }] = await Promise.all([
+      this.boss.getQueues(names),
+      this.database.executeSql(AGES, [names]),
+    ]);
+    const waiting = new Map(queues.map(({ name, queuedCount }) => [name, queuedCount]));
+    return (rows as { queue: string; seconds: number }[]).map(({ queue, seconds }) => ({
+      queue,
+      waiting: waiting.get(queue) ?? 0,
+      oldestSeconds: seconds,
+    }));
   }
 
   private discover(): void {
@@ -160,8 +205,8 @@ export class Jobs implements OnApplicationBootstrap {
     // All processes share the queues, so they report the same figures.
     const one = { aggregator: 'max' } as const;
     const each = (name: 'waiting' | 'oldestSeconds') => async () =>
-      (await this.backlogs.read()).map(({ queue, [name]: value }) => ({ labels: { queue }, value }));
-    const help = 'Jobs waiting for a try, the first or a later one; an estimate above 100,000.';
+      (await this.backlogs()).map(({ queue, [name]: value }) => ({ labels: { queue }, value }));
+    const help = 'Jobs waiting for a try, the first or a later one, counted every ten seconds.';
     metrics.gauge('petstore_jobs_waiting', help, each('waiting'), one);
     const age = 'Age of the oldest waiting job.';
     metrics.gauge('petstore_jobs_oldest_seconds', age, each('oldestSeconds'), one);

@@ -1,5 +1,6 @@
-import { Global, Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
-import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
+import { Global, Injectable, Module } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { And, DataSource, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
 import { Config } from '../../config.js';
 import type { Actor } from '../api/index.js';
 import {
@@ -8,8 +9,8 @@ import {
   DataModule,
   FastRepository,
   InjectFastRepository,
-  Sweeps,
 } from '../data/index.js';
+import { type Job, Scheduled } from '../jobs/index.js';
 import { AuditRecord } from './audit-record.entity.js';
 
 export interface Change {
@@ -89,18 +90,25 @@ function actorOf({ isOperator, job }: Change['by']): AuditRecord['actor'] {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
+/** Rows per statement, which takes some 20 ms: rows of one age are neighbours in the table. */
+const BATCH = 1_000;
+const SWEEP = `DELETE FROM audit_log WHERE id IN (
+  SELECT id FROM audit_log WHERE created_at < $1 ORDER BY created_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`;
 
 /** Removes records after their retention. Commands do not import it. */
 @Injectable()
-export class AuditRetention implements OnApplicationBootstrap {
+export class AuditRetention {
   constructor(
     private readonly config: Config,
-    private readonly sweeps: Sweeps,
+    @InjectDataSource() private readonly database: DataSource,
   ) {}
 
-  onApplicationBootstrap(): void {
-    const retentionMs = this.config.AUDIT_RETENTION_DAYS * DAY_MS;
-    this.sweeps.start(AuditRecord, () => ({ before: { createdAt: new Date(Date.now() - retentionMs) } }));
+  @Scheduled('sweep-audit-log', '*/10 * * * *', { runsInEveryRole: true, concurrency: 1 })
+  async sweep(_payload: undefined, { signal }: Job): Promise<void> {
+    const expiry = new Date(Date.now() - this.config.AUDIT_RETENTION_DAYS * DAY_MS);
+    let count = BATCH;
+    while (count === BATCH && !signal.aborted)
+      [, count] = await this.database.query<[unknown, number]>(SWEEP, [expiry]);
   }
 }
 
