@@ -21,7 +21,7 @@ import { findHostProblem, toPath } from './request-target.js';
 
 /**
  * Requests that may wait on one connection. Node parses all requests of a chunk, which can hold thousands; no client in use
- * pipelines more than some.
+ * pipelines more than some tens. The quotas bound those of all connections.
  */
 const MAX_WAITING = 100;
 

@@ -48,7 +48,7 @@ const overdue = new ThrottledWarning(new Logger('Deadline'), 'Requests missed th
  */
 type Phase = 'waiting' | 'working' | 'reading' | 'answering' | 'streaming' | 'over';
 
-/** Memory of a request that waits, besides its headers: some 8 kB of objects, and as much until V8 collects others. */
+/** Memory of a request that waits, besides its headers: 5 kB of objects, and room for those that V8 has not collected yet. */
 const REQUEST_BYTES = 16_000;
 
 /** The memory of a request that waits. Its body is part of the chunk that Node has read. */
