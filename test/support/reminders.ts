@@ -55,8 +55,12 @@ export class Reminders {
     return this.query('SELECT * FROM calls WHERE queue = $1 ORDER BY at', queue);
   }
 
+  /** Without the copies of failed jobs in the dead letter queue. */
   jobs(name: string): Promise<{ id: string; state: string }[]> {
-    return this.query(`SELECT id, state FROM pgboss.job WHERE data->'payload'->>'name' = $1`, name);
+    return this.query(
+      `SELECT id, state FROM pgboss.job WHERE data->'payload'->>'name' = $1 AND NOT starts_with(name, '__')`,
+      name,
+    );
   }
 
   async state(name: string): Promise<string | undefined> {
