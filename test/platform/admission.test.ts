@@ -17,7 +17,8 @@ let others: string;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
-  service = await startService();
+  // The heap of a pod of 512 MiB.
+  service = await startService({ NODE_OPTIONS: '--max-old-space-size=256' });
   account = await createCheapAccount(service);
   key = await createKey(service, account);
   others = await createKey(service);
@@ -134,8 +135,9 @@ describe('Others are served', () => {
   });
 
   test('while one client has a hundred requests wait on each of its connections', async () => {
-    for (let i = 0; i < 500; i++) open(request('GET /v1/pets?limit=1').repeat(101), '127.0.0.4');
+    const clients = Array.from({ length: 3_000 }, () => open('', '127.0.0.4'));
     await isConnected();
+    for (const client of clients) client.write(request('GET /v1/pets?limit=1').repeat(101));
     await expectOthersServedAt('127.0.0.2');
     for (const socket of sockets) socket.destroy();
     const active = async () => valueOf(await readMetrics(service), 'http_server_active_requests');

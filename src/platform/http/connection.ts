@@ -15,6 +15,7 @@ import { currentWork, type Payers, RoundRobin } from '../process/index.js';
 import { refuseOn, writeError } from './errors.js';
 import { cutOff, Exchange, IDLE_MS, observeAnswers, sizeOf } from './exchange.js';
 import { guard } from './guard.js';
+import { Intake } from './intake.js';
 import type { Quotas } from './quotas.js';
 import { Streams } from './streams.js';
 import { findHostProblem, toPath } from './request-target.js';
@@ -60,6 +61,8 @@ export class Connections {
   readonly streams = new Streams();
   private readonly admitted = new RoundRobin<Exchange>((exchange) => this.dispatch(exchange));
   private readonly bySocket = new WeakMap<Socket, Connection>();
+  /** By network. */
+  private readonly intakes = new Map<string, Intake>();
 
   constructor(
     private readonly app: Express,
@@ -131,10 +134,21 @@ export class Connections {
     if (!connections.tryAcquire([network])) return cutOff(socket);
     const connection = new Connection(socket, network, this);
     this.bySocket.set(socket, connection);
+    const intake = this.intakes.get(network) ?? new Intake();
+    this.intakes.set(network, intake);
+    intake.add(connection);
     socket.once('close', () => {
       connections.release(connection.payers);
+      intake.delete(connection);
+      if (intake.isEmpty) this.intakes.delete(network);
       guard(socket, () => connection.closed());
     });
+  }
+
+  /** Closes the connection of a client that holds too much, and slows its others down. */
+  cutOff({ socket, network }: Connection): void {
+    cutOff(socket);
+    this.intakes.get(network)?.slowDown();
   }
 
   private receive(request: IncomingMessage, response: ServerResponse, refusal?: ApiError): void {
@@ -205,6 +219,12 @@ class Connection {
     this.payers = this.client = [network];
   }
 
+  /** Whether nothing is read from it: Node stops while the reader of a body is slow. */
+  get isPaused(): boolean {
+    const { readableLength = 0, readableHighWaterMark = 1 } = this.current?.request ?? {};
+    return this.socket.isPaused() || readableLength >= readableHighWaterMark;
+  }
+
   /** Charges the connection to its first account too, unless it is a proxy's, which many clients use. */
   chargeTo(account: string): boolean {
     if (this.payers.length > 1 || this.owner.isProxied) return true;
@@ -232,7 +252,7 @@ class Connection {
     if (this.socket.destroyed) return;
     const size = sizeOf(request);
     if (this.owner.quotas.bytes.tryAcquire(this.client, size)) this.dropped += size;
-    else cutOff(this.socket);
+    else this.owner.cutOff(this);
   }
 
   /** Closes a connection whose client sends request upon request, and holds too much already. */
@@ -240,7 +260,7 @@ class Connection {
     exchange.close();
     this.isEnding = true;
     this.owner.observer?.refused('overloaded');
-    cutOff(this.socket);
+    this.owner.cutOff(this);
   }
 
   /** Ends the connection for invalid, late or excessive input: answers the earlier requests, then the error. */
