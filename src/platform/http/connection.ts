@@ -20,12 +20,6 @@ import type { Quotas } from './quotas.js';
 import { Streams } from './streams.js';
 import { findHostProblem, toPath } from './request-target.js';
 
-/**
- * Requests that may wait on one connection. Node parses all requests of a chunk, which can hold thousands; no client in use
- * pipelines more than some tens. The quotas bound those of all connections.
- */
-const MAX_WAITING = 100;
-
 /** Milliseconds after which a client that reads nothing of its answer, or a stream without output, is cut off. */
 const UNREAD_MS = 30_000;
 
@@ -132,10 +126,9 @@ export class Connections {
     const network = networkOf(socket.remoteAddress) ?? '';
     const { connections } = this.quotas;
     if (!connections.tryAcquire([network])) return cutOff(socket);
-    const connection = new Connection(socket, network, this);
+    const intake = this.intakes.getOrInsertComputed(network, () => new Intake());
+    const connection = new Connection(socket, network, intake, this);
     this.bySocket.set(socket, connection);
-    const intake = this.intakes.get(network) ?? new Intake();
-    this.intakes.set(network, intake);
     intake.add(connection);
     socket.once('close', () => {
       connections.release(connection.payers);
@@ -143,12 +136,6 @@ export class Connections {
       if (intake.isEmpty) this.intakes.delete(network);
       guard(socket, () => connection.closed());
     });
-  }
-
-  /** Closes the connection of a client that holds too much, and slows its others down. */
-  cutOff({ socket, network }: Connection): void {
-    cutOff(socket);
-    this.intakes.get(network)?.slowDown();
   }
 
   private receive(request: IncomingMessage, response: ServerResponse, refusal?: ApiError): void {
@@ -214,15 +201,16 @@ class Connection {
   constructor(
     readonly socket: Socket,
     readonly network: string,
+    private readonly intake: Intake,
     private readonly owner: Connections,
   ) {
     this.payers = this.client = [network];
   }
 
-  /** Whether nothing is read from it: Node stops while the reader of a body is slow. */
-  get isPaused(): boolean {
+  /** Whether Node reads nothing from it, because the reader of a body is slow. */
+  get isStopped(): boolean {
     const { readableLength = 0, readableHighWaterMark = 1 } = this.current?.request ?? {};
-    return this.socket.isPaused() || readableLength >= readableHighWaterMark;
+    return readableLength >= readableHighWaterMark;
   }
 
   /** Charges the connection to its first account too, unless it is a proxy's, which many clients use. */
@@ -235,16 +223,10 @@ class Connection {
 
   add(exchange: Exchange, refusal: ApiError | undefined): void {
     if (!this.current) return this.start(exchange, refusal);
-    if (this.waiting.length < MAX_WAITING) {
-      if (exchange.wait()) this.waiting.push([exchange, refusal]);
-      else this.cutOff(exchange);
-      return;
-    }
-    exchange.close();
-    // Node parses the rest of this chunk, and reads no more.
-    this.socket.pause();
-    this.refuse('service_unavailable');
-    this.drop(exchange.request);
+    if (exchange.wait()) {
+      this.waiting.push([exchange, refusal]);
+      this.intake.wait();
+    } else this.cutOff(exchange);
   }
 
   /** Drops a request. Node holds it until the connection is closed; so if its client holds too much already, that is now. */
@@ -252,7 +234,7 @@ class Connection {
     if (this.socket.destroyed) return;
     const size = sizeOf(request);
     if (this.owner.quotas.bytes.tryAcquire(this.client, size)) this.dropped += size;
-    else this.owner.cutOff(this);
+    else cutOff(this.socket);
   }
 
   /** Closes a connection whose client sends request upon request, and holds too much already. */
@@ -260,7 +242,7 @@ class Connection {
     exchange.close();
     this.isEnding = true;
     this.owner.observer?.refused('overloaded');
-    this.owner.cutOff(this);
+    cutOff(this.socket);
   }
 
   /** Ends the connection for invalid, late or excessive input: answers the earlier requests, then the error. */
@@ -298,6 +280,7 @@ class Connection {
   closed(): void {
     this.isEnding = true;
     this.owner.quotas.bytes.release(this.client, this.dropped);
+    this.intake.done(this.waiting.length);
     for (const [exchange] of this.waiting.splice(0)) exchange.close();
     if (this.current) this.close(this.current);
   }
@@ -327,6 +310,7 @@ class Connection {
     this.hasServed = true;
     this.early = request.complete ? undefined : request;
     const next = this.waiting.shift();
+    if (next) this.intake.done(1);
     // The failure may belong to the last request, which is incomplete.
     if (next && (next[0].request.complete || !this.failure)) this.start(...next);
     else if (this.failure) this.end(next?.[0].request ?? this.early, next?.[0]);

@@ -120,9 +120,9 @@ export class Exchange implements Work {
     return this.phase === 'reading' ? this.due : this.due - performance.now();
   }
 
-  /** Counts the request while it waits for earlier ones; false if its client holds too much already. */
+  /** Holds memory while the request waits for earlier ones; false if its client holds too much already. */
   wait(): boolean {
-    return this.count() && this.tryHold(sizeOf(this.request));
+    return this.tryHold(sizeOf(this.request));
   }
 
   /** Starts the work; false if its client holds too much already, or hardly any time is left after waiting. */
@@ -254,13 +254,9 @@ export class Exchange implements Work {
 
   private startWork(): boolean {
     this.phase = 'working';
-    if (!this.count()) return false;
-    this.startDeadline();
-    return true;
-  }
-
-  private count(): boolean {
-    return (this.isCounted ||= this.quotas.requests.tryAcquire(this.payers));
+    this.isCounted = this.quotas.requests.tryAcquire(this.payers);
+    if (this.isCounted) this.startDeadline();
+    return this.isCounted;
   }
 
   private endWork(phase: Phase): void {

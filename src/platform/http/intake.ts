@@ -1,52 +1,76 @@
 import type { Socket } from 'node:net';
 
-/** Connections that are read again in one iteration of the event loop, after their client has sent too much. */
-const READ_PER_ITERATION = 2;
+/** Requests that may wait before the connections of their client are read slowly. */
+const MANY = 100;
+/** Connections that are then read at a time. */
+const READ_AT_A_TIME = 2;
+/** How much longer than such a reading the pause after it is. */
+const PAUSE_FACTOR = 2;
 
 interface Source {
   readonly socket: Socket;
-  /** Whether nothing is read from it already. */
-  readonly isPaused: boolean;
+  /** Whether Node reads nothing from it, because the reader of a body is slow. */
+  readonly isStopped: boolean;
 }
 
 /**
- * The open connections of a network. Node parses a whole chunk of a connection, which may hold thousands of requests, and frees them
- * at the end of the iteration at the earliest. So once a client has sent more requests than may wait, its connections are read a few
- * at a time.
+ * The open connections of a network, and the requests that wait on them. Node parses a whole chunk of a connection, which may hold
+ * thousands of requests, and refusing them costs more than answering them. So while many requests of a client wait, nothing more is
+ * read from it; then its connections are read a few at a time, for a third of the time.
  */
 export class Intake {
-  private readonly sources = new Set<Source>();
+  private readonly read = new Set<Source>();
   /** In the order in which they are read again. */
-  private paused: Source[] = [];
+  private readonly paused = new Set<Source>();
+  private isSlow = false;
+  private waiting = 0;
 
   /** Whether no connection is open. */
   get isEmpty(): boolean {
-    return this.sources.size === 0;
+    return this.read.size + this.paused.size === 0;
   }
 
+  /** A connection was opened. */
   add(source: Source): void {
-    this.sources.add(source);
+    // Node resumes a new socket, and one whose answers are sent: `pause` has no effect before that.
+    source.socket.on('resume', () => this.paused.has(source) && source.socket.pause());
+    (this.isSlow ? this.paused : this.read).add(source);
   }
 
   delete(source: Source): void {
-    this.sources.delete(source);
+    this.read.delete(source);
+    this.paused.delete(source);
   }
 
-  /** Stops reading all connections, and goes on a few at a time. */
-  slowDown(): void {
-    const isSlow = this.paused.length > 0;
-    for (const source of this.sources) {
-      if (source.isPaused) continue;
+  /** A request waits for earlier ones on its connection. */
+  wait(): void {
+    if (this.waiting++ !== MANY) return;
+    for (const source of this.read) {
+      if (source.isStopped) continue;
       source.socket.pause();
-      this.paused.push(source);
+      this.read.delete(source);
+      this.paused.add(source);
     }
-    if (!isSlow && this.paused.length > 0) this.schedule();
+    if (!this.isSlow) this.readSome();
   }
 
-  private schedule(): void {
-    setImmediate(() => {
-      for (const { socket } of this.paused.splice(0, READ_PER_ITERATION)) socket.resume();
-      if (this.paused.length > 0) this.schedule();
-    });
+  /** Requests wait no longer. */
+  done(count: number): void {
+    this.waiting -= count;
+  }
+
+  private readSome(): void {
+    this.isSlow = this.waiting > MANY || this.paused.size > 0;
+    if (!this.isSlow) return;
+    if (this.waiting > MANY) return void setTimeout(() => this.readSome(), 1);
+    const begun = performance.now();
+    for (const source of [...this.paused.values().take(READ_AT_A_TIME)]) {
+      this.paused.delete(source);
+      this.read.add(source);
+      source.socket.resume();
+    }
+    const rest = () => setTimeout(() => this.readSome(), PAUSE_FACTOR * (performance.now() - begun));
+    // They are read in this iteration or the next, and connections that are refused then are closed at its end.
+    setImmediate(() => setImmediate(rest));
   }
 }

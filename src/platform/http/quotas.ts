@@ -5,7 +5,7 @@ import { Quota } from '../process/index.js';
 /** Client connections per process. An idle connection takes about 15 kB. */
 const CLIENTS = 8_192;
 
-/** Requests at work and waiting per process. At a few ms each, further requests would wait longer than a client does. */
+/** Requests at work per process. At a few ms each, further requests would wait longer than a client does. */
 const REQUESTS = 2_000;
 
 /** Streamed answers per process. */
