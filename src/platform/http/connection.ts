@@ -13,7 +13,7 @@ import {
 } from '../api/index.js';
 import { currentWork, type Payers, RoundRobin } from '../process/index.js';
 import { refuseOn, writeError } from './errors.js';
-import { cutOff, Exchange, IDLE_MS, observeAnswers, sizeOf } from './exchange.js';
+import { cutOff, Exchange, IDLE_MS, observeAnswers } from './exchange.js';
 import { guard } from './guard.js';
 import { Intake } from './intake.js';
 import type { Quotas } from './quotas.js';
@@ -140,8 +140,7 @@ export class Connections {
 
   private receive(request: IncomingMessage, response: ServerResponse, refusal?: ApiError): void {
     const connection = this.bySocket.get(request.socket);
-    if (!connection) return;
-    if (connection.isEnding) return connection.drop(request);
+    if (!connection || connection.isEnding) return;
     const network = this.isProxied ? forwardedNetwork(request as Request) : connection.network;
     setNetwork(request, network);
     const exchange = new Exchange(request, response, network, connection, this.quotas, this.streams);
@@ -184,11 +183,8 @@ class Connection {
   isEnding = false;
   /** The network and, of a connection without a proxy, the first account that uses it. */
   payers: Payers;
-  private readonly client: Payers;
   private current?: Exchange;
   private readonly waiting: Pending[] = [];
-  /** Memory of dropped requests, which Node holds until the connection is closed. */
-  private dropped = 0;
   /** Whether a request was answered: the connection then has the keep-alive time of the configuration. */
   private hasServed = false;
   /** The error to answer at the end, on the bare socket. */
@@ -204,7 +200,7 @@ class Connection {
     private readonly intake: Intake,
     private readonly owner: Connections,
   ) {
-    this.payers = this.client = [network];
+    this.payers = [network];
   }
 
   /** Whether Node reads nothing from it, because the reader of a body is slow. */
@@ -227,14 +223,6 @@ class Connection {
       this.waiting.push([exchange, refusal]);
       this.intake.wait();
     } else this.cutOff(exchange);
-  }
-
-  /** Drops a request. Node holds it until the connection is closed; so if its client holds too much already, that is now. */
-  drop(request: IncomingMessage): void {
-    if (this.socket.destroyed) return;
-    const size = sizeOf(request);
-    if (this.owner.quotas.bytes.tryAcquire(this.client, size)) this.dropped += size;
-    else cutOff(this.socket);
   }
 
   /** Closes a connection whose client sends request upon request, and holds too much already. */
@@ -279,7 +267,6 @@ class Connection {
   /** The socket has closed. Node tells only the response of the first request. */
   closed(): void {
     this.isEnding = true;
-    this.owner.quotas.bytes.release(this.client, this.dropped);
     this.intake.done(this.waiting.length);
     for (const [exchange] of this.waiting.splice(0)) exchange.close();
     if (this.current) this.close(this.current);

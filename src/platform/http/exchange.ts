@@ -51,13 +51,6 @@ type Phase = 'waiting' | 'working' | 'reading' | 'answering' | 'streaming' | 'ov
 /** Memory of a request that waits, besides its headers: 5 kB of objects, and room for those that V8 has not collected yet. */
 const REQUEST_BYTES = 16_000;
 
-/** The memory of a request that waits. Its body is part of the chunk that Node has read. */
-export function sizeOf({ rawHeaders }: IncomingMessage): number {
-  let size = REQUEST_BYTES;
-  for (const text of rawHeaders) size += text.length;
-  return size;
-}
-
 /** A request and its answer. */
 export class Exchange implements Work {
   phase: Phase = 'waiting';
@@ -120,9 +113,12 @@ export class Exchange implements Work {
     return this.phase === 'reading' ? this.due : this.due - performance.now();
   }
 
-  /** Holds memory while the request waits for earlier ones; false if its client holds too much already. */
+  /**
+   * Holds memory while the request waits for earlier ones; false if its client holds too much already. Its body is part of the
+   * chunk that Node has read.
+   */
   wait(): boolean {
-    return this.tryHold(sizeOf(this.request));
+    return this.tryHold(this.request.rawHeaders.reduce((size, text) => size + text.length, REQUEST_BYTES));
   }
 
   /** Starts the work; false if its client holds too much already, or hardly any time is left after waiting. */
