@@ -44,18 +44,18 @@ const RECEIVER = `
 const database = await Database.create();
 try {
   const service = await startServer('service', database.url, { ROLE: 'api' });
-  const key = await createKey(service);
+  const headers = { Authorization: `Bearer ${await createKey(service)}` };
+  const send = () => post(`${service.url}/v1/messages`, { message: 'Hello, world!' }, headers);
   const rows: string[][] = [];
   for (const delay of values.delays.split(',').map(Number))
     for (const workers of values.workers.split(',').map(Number)) {
-      await submit(`${service.url}/v1/messages`, key);
+      await submit(send);
       rows.push(await deliver(workers, delay));
     }
   console.log(`\n${provenance(database.version)}: ${whole(MESSAGES)} messages\n\n${toTable(HEAD, rows)}`);
-  const waits = await waitsOf(`${service.url}/v1/messages`, key);
-  const [middle, longest] = [waits[ALONE / 2]!, waits.at(-1)!].map(whole);
+  const waits = (await waitsOf(send)).map(whole);
   console.log(
-    `\nFirst try of ${ALONE} messages, one by one: ${middle} ms in the middle, ${longest} ms at most`,
+    `\nFirst tries of ${ALONE} messages, one by one: ${waits[ALONE / 2]} ms, ${waits.at(-1)} at most`,
   );
 } finally {
   await stopAll();
@@ -63,8 +63,7 @@ try {
 }
 
 /** Leaves a backlog. */
-async function submit(url: string, key: string): Promise<void> {
-  const send = () => post(url, { message: 'Hello, world!' }, { Authorization: `Bearer ${key}` });
+async function submit(send: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < MESSAGES; i += TOGETHER)
     await Promise.all(Array.from({ length: Math.min(TOGETHER, MESSAGES - i) }, send));
   await database.settle();
@@ -85,17 +84,16 @@ async function deliver(workers: number, delay: number): Promise<string[]> {
   return [delay ? `after ${delay} ms` : 'at once', ...[workers, rate, counts[2]!, ...each].map(whole)];
 }
 
-/** Milliseconds from the answer to a submission to the first try, in order of length. */
-async function waitsOf(url: string, key: string): Promise<number[]> {
+/** Milliseconds from the answer to a submission to the first try, sorted; the first, which waits for the worker's start, is none. */
+async function waitsOf(send: () => Promise<unknown>): Promise<number[]> {
   const { counts, stop } = await startDelivery(1, 0);
   const waits: number[] = [];
   for (let i = 0; i <= ALONE; i++) {
-    await post(url, { message: 'Hello, world!' }, { Authorization: `Bearer ${key}` });
+    await send();
     const from = performance.now();
     waits.push((await reached(counts, i + 1)).at - from);
   }
   await stop();
-  // The first has waited for the worker to start.
   return waits.slice(1).toSorted((a, b) => a - b);
 }
 
@@ -110,13 +108,9 @@ async function startDelivery(workers: number, delay: number) {
     MESSAGES_WEBHOOK_URL: `http://127.0.0.1:${port}/`,
     MESSAGES_WEBHOOK_SECRET: `whsec_${Buffer.alloc(24).toString('base64')}`,
   };
-  const running = await Promise.all(
-    Array.from({ length: workers }, () => startServer('service', database.url, env)),
-  );
-  const stop = async () => {
-    await Promise.all(running.map((worker) => worker.stop()));
-    await receiver.terminate();
-  };
+  const start = () => startServer('service', database.url, env);
+  const running = await Promise.all(Array.from({ length: workers }, start));
+  const stop = () => Promise.all([...running.map((worker) => worker.stop()), receiver.terminate()]);
   return { counts, running, stop };
 }
 

@@ -67,13 +67,11 @@ const MAX_PAUSE_MS = 2_000;
 const REFUSED = /^(?:22|42(?!P05)|57014)/;
 
 /** The primary has not answered, which says nothing about the replica. */
-class PrimaryAway extends Error {}
-
-/** Awaits an answer of the primary. @throws PrimaryAway in place of what `asked` throws */
-const ofPrimary = <Answer>(asked: Promise<Answer>): Promise<Answer> =>
-  asked.catch((error: Error) => {
-    throw new PrimaryAway(error.message, { cause: error });
-  });
+class PrimaryAway extends Error {
+  static readonly throw = (cause: Error): never => {
+    throw new PrimaryAway(cause.message, { cause });
+  };
+}
 
 /** A replica of the primary. After a failure or a lag, it is not used until it passes a probe. */
 class Replica {
@@ -136,7 +134,7 @@ class Replica {
   /** Waits a few milliseconds at most until the replica has replayed all that the primary has now. */
   private async catchUp(client: PoolClient): Promise<void> {
     const [[timeline, target], replayed] = await Promise.all([
-      ofPrimary(this.position.ask()),
+      this.position.ask().catch(PrimaryAway.throw),
       this.replayedBy(client),
     ]);
     // After a failover, a position says nothing about a replica of the old primary.
@@ -157,7 +155,7 @@ class Replica {
   private async identify(client: ClientBase): Promise<void> {
     const [[identity, timeline], [primary]] = await Promise.all([
       firstRow(client, IDENTITY),
-      ofPrimary(firstRow(this.primary, IDENTITY)),
+      firstRow(this.primary, IDENTITY).catch(PrimaryAway.throw),
     ]);
     if (identity !== primary) throw new Error('it holds another database');
     this.timeline = Number(timeline ?? 0);
