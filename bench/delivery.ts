@@ -8,7 +8,7 @@ import { cpuOf, cpuOfFamily } from './usage.js';
 
 /**
  * What it takes to deliver messages: a backlog, delivered by one worker and by two, to receivers that answer at once and
- * after 100 ms.
+ * after 100 ms; and how long a message that comes alone waits for its first try.
  */
 const { values } = parseArgs({
   options: {
@@ -20,6 +20,8 @@ const { values } = parseArgs({
 const MESSAGES = Number(values.messages);
 /** Messages that are submitted at a time. */
 const TOGETHER = 10;
+/** Messages that are submitted one after another, each when the one before is delivered. */
+const ALONE = 60;
 const HEAD = [
   ...['Receiver answers', 'Workers', 'Messages a second', 'Under way at once'],
   ...['Worker CPU µs', 'PostgreSQL CPU µs'],
@@ -42,28 +44,61 @@ const RECEIVER = `
 const database = await Database.create();
 try {
   const service = await startServer('service', database.url, { ROLE: 'api' });
-  const key = await createKey(service);
+  const headers = { Authorization: `Bearer ${await createKey(service)}` };
+  const send = () => post(`${service.url}/v1/messages`, { message: 'Hello, world!' }, headers);
   const rows: string[][] = [];
   for (const delay of values.delays.split(',').map(Number))
     for (const workers of values.workers.split(',').map(Number)) {
-      await submit(`${service.url}/v1/messages`, key);
+      await submit(send);
       rows.push(await deliver(workers, delay));
     }
   console.log(`\n${provenance(database.version)}: ${whole(MESSAGES)} messages\n\n${toTable(HEAD, rows)}`);
+  const waits = (await waitsOf(send)).map(whole);
+  console.log(
+    `\nFirst tries of ${ALONE} messages, one by one: ${waits[ALONE / 2]} ms, ${waits.at(-1)} at most`,
+  );
 } finally {
   await stopAll();
   await Database.closeAll();
 }
 
 /** Leaves a backlog. */
-async function submit(url: string, key: string): Promise<void> {
-  const send = () => post(url, { message: 'Hello, world!' }, { Authorization: `Bearer ${key}` });
+async function submit(send: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < MESSAGES; i += TOGETHER)
     await Promise.all(Array.from({ length: Math.min(TOGETHER, MESSAGES - i) }, send));
   await database.settle();
 }
 
 async function deliver(workers: number, delay: number): Promise<string[]> {
+  const { counts, running, stop } = await startDelivery(workers, delay);
+  const cpu = () => running.reduce((sum, { pid }) => sum + cpuOf(pid), 0);
+  // The rate between the first and the last tenth: the start and the end are not what is measured.
+  const from = await reached(counts, MESSAGES * 0.1);
+  const [cpuBefore, databaseBefore] = [cpu(), cpuOfFamily(database.postmaster)];
+  const to = await reached(counts, MESSAGES * 0.9);
+  const count = to.count - from.count;
+  const each = [cpu() - cpuBefore, cpuOfFamily(database.postmaster) - databaseBefore].map((us) => us / count);
+  await reached(counts, MESSAGES);
+  await stop();
+  const rate = count / ((to.at - from.at) / 1_000);
+  return [delay ? `after ${delay} ms` : 'at once', ...[workers, rate, counts[2]!, ...each].map(whole)];
+}
+
+/** Milliseconds from the answer to a submission to the first try, sorted; the first, which waits for the worker's start, is none. */
+async function waitsOf(send: () => Promise<unknown>): Promise<number[]> {
+  const { counts, stop } = await startDelivery(1, 0);
+  const waits: number[] = [];
+  for (let i = 0; i <= ALONE; i++) {
+    await send();
+    const from = performance.now();
+    waits.push((await reached(counts, i + 1)).at - from);
+  }
+  await stop();
+  return waits.slice(1).toSorted((a, b) => a - b);
+}
+
+/** Starts a receiver, and workers that deliver to it. */
+async function startDelivery(workers: number, delay: number) {
   // Received, under way, and the most that were under way at once.
   const counts = new Int32Array(new SharedArrayBuffer(12));
   const receiver = new Worker(RECEIVER, { eval: true, workerData: { counts, delay } });
@@ -73,21 +108,10 @@ async function deliver(workers: number, delay: number): Promise<string[]> {
     MESSAGES_WEBHOOK_URL: `http://127.0.0.1:${port}/`,
     MESSAGES_WEBHOOK_SECRET: `whsec_${Buffer.alloc(24).toString('base64')}`,
   };
-  const running = await Promise.all(
-    Array.from({ length: workers }, () => startServer('service', database.url, env)),
-  );
-  const cpu = () => running.reduce((sum, { pid }) => sum + cpuOf(pid), 0);
-  // The rate between the first and the last tenth: the start and the end are not what is measured.
-  const from = await reached(counts, MESSAGES * 0.1);
-  const [cpuBefore, databaseBefore] = [cpu(), cpuOfFamily(database.postmaster)];
-  const to = await reached(counts, MESSAGES * 0.9);
-  const count = to.count - from.count;
-  const each = [cpu() - cpuBefore, cpuOfFamily(database.postmaster) - databaseBefore].map((us) => us / count);
-  await reached(counts, MESSAGES);
-  await Promise.all(running.map((worker) => worker.stop()));
-  await receiver.terminate();
-  const rate = count / ((to.at - from.at) / 1_000);
-  return [delay ? `after ${delay} ms` : 'at once', ...[workers, rate, counts[2]!, ...each].map(whole)];
+  const start = () => startServer('service', database.url, env);
+  const running = await Promise.all(Array.from({ length: workers }, start));
+  const stop = () => Promise.all([...running.map((worker) => worker.stop()), receiver.terminate()]);
+  return { counts, running, stop };
 }
 
 async function reached(counts: Int32Array, count: number): Promise<{ count: number; at: number }> {

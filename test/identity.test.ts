@@ -1,4 +1,8 @@
 import { createHmac, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { exportSPKI, generateKeyPair, importJWK, type JWTPayload } from 'jose';
 import { readConfig } from '../src/config.js';
 import { warningsOfIssuer } from '../src/load-config.js';
@@ -18,6 +22,7 @@ import {
   startService,
   type TestedService,
 } from '../src/testing/service.js';
+import { hasOpenssl, localCertificate } from './support/certificate.js';
 import { admin } from './support/commands.js';
 import { untilServed } from './support/customer.js';
 import { AUDIENCE, Issuer } from './support/issuer.js';
@@ -542,6 +547,32 @@ describe('The issuer', () => {
     },
   );
 });
+
+const UNREACHABLE: [what: string, code: string, addressOf: () => Promise<string>][] = [
+  ['name is unknown', 'ENOTFOUND', async () => 'https://provider.invalid'],
+  ['certificate is of a private authority', 'DEPTH_ZERO_SELF_SIGNED_CERT', privateAddress],
+];
+test.each(hasOpenssl ? UNREACHABLE : UNREACHABLE.slice(0, 1))(
+  'An issuer whose %s is named in the log, with the code %s',
+  async (_what, code, addressOf) => {
+    const OIDC_ISSUER = await addressOf();
+    const at = await startService({ ...settings(issuer), OIDC_ISSUER });
+    expectError(await list(await issuer.token(), at), 503, 'service_unavailable');
+    const { host } = new URL(OIDC_ISSUER);
+    await eventually(() => at.output().includes(`${host} cannot be reached: ${code}`));
+    await at.stop();
+  },
+);
+
+/** The address of a server that has a certificate of its own; it ends with its only client. */
+async function privateAddress(): Promise<string> {
+  const { folder, key, cert } = localCertificate();
+  rmSync(folder, { recursive: true });
+  const server = createServer({ key, cert }).listen(0, '127.0.0.1');
+  server.unref();
+  await once(server, 'listening');
+  return `https://localhost:${(server.address() as AddressInfo).port}`;
+}
 
 test('Without a provider, the service refuses a token like an unknown API key, and creates no account', async () => {
   const sub = someone();

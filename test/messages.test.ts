@@ -1,10 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { readConfig } from '../src/config.js';
@@ -25,6 +23,7 @@ import {
   startService,
   type TestedService,
 } from '../src/testing/service.js';
+import { hasOpenssl, localCertificate } from './support/certificate.js';
 import { jobs as operateJobs } from './support/commands.js';
 import { CHARACTER } from './support/character.js';
 import { addJob } from './support/jobs.js';
@@ -438,19 +437,12 @@ describe('A message and its job', () => {
   }
 });
 
-const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
-
 (hasOpenssl ? test : test.skip)(
   'An https address of any case is delivered to over TLS, and not where the certificate is of another host',
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'receiver-'));
-    const [key, cert] = ['key.pem', 'cert.pem'].map((name) => join(folder, name)) as [string, string];
-    const request = ['req', '-x509', '-nodes', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
-    const named = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-    execFileSync('openssl', [...request, ...named, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+    const { folder, certFile, key, cert } = localCertificate();
     const received: string[] = [];
-    const tls = { key: readFileSync(key), cert: readFileSync(cert) };
-    const server = createServer(tls, (call, response) => {
+    const server = createServer({ key, cert }, (call, response) => {
       received.push(String(call.headers['webhook-id']));
       response.end();
     });
@@ -460,7 +452,7 @@ const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
       startService({
         MESSAGES_WEBHOOK_URL: `Https://${host}:${port}/`,
         MESSAGES_WEBHOOK_SECRET: `whsec_${Buffer.alloc(24).toString('base64')}`,
-        NODE_EXTRA_CA_CERTS: cert,
+        NODE_EXTRA_CA_CERTS: certFile,
         ...(DATABASE_URL && { DATABASE_URL }),
       });
     const wrong = await start('127.0.0.1');

@@ -14,6 +14,13 @@ const CLIENTS = 16;
 const WORKERS = 3;
 const KILLS = 20;
 const BETWEEN_KILLS_MS = 1_000;
+/** Messages that wait before their workers start, and one of how many has a single try. */
+const BACKLOG = 4_000;
+const SINGLE_TRY = 10;
+const KILLS_OF_BACKLOG = 4;
+/** Milliseconds that a receiver takes to answer, and in which its answer is recorded on a busy machine. */
+const ANSWER_MS = 200;
+const RECORDED_MS = 1_500;
 
 let database: DatabaseServer;
 
@@ -29,7 +36,10 @@ test('No message is lost or stuck while workers are killed with -9 and the recei
   const api = await startService({ ...env, ROLE: 'api' });
   const workers = new Workers({ ...env, ROLE: 'worker' });
   await workers.start();
-  const [outcomes] = await Promise.all([submitAll(api.url, await createKey(api)), workers.killAll()]);
+  const [outcomes] = await Promise.all([
+    submitAll(api.url, await createKey(api), MESSAGES),
+    workers.killAll(),
+  ]);
   const killed = performance.now();
   await eventually(async () => (await countQueued()) === 0, 300_000);
   const settledS = (performance.now() - killed) / 1_000;
@@ -59,6 +69,65 @@ test('No message is lost or stuck while workers are killed with -9 and the recei
   expect(await query(database.url, `SELECT id FROM pgboss.job WHERE name = 'messages'`)).toEqual([]);
 }, 600_000);
 
+test.each<[what: string, kill: (workers: Workers, i: number) => Promise<void>, cutsOff: boolean]>([
+  ['workers', (workers, i) => workers.killOne(i % WORKERS), true],
+  ['the whole service', (workers) => workers.killAtOnce(), true],
+  ['the database', () => database.kill().then(() => database.restart()), false],
+])(
+  'A backlog is delivered through kills of %s: a message is repeated only if its try was cut off, and none is left queued',
+  async (what, kill, cutsOff) => {
+    const receiver = await Receiver.start(() => sleep(ANSWER_MS, { status: 200 }));
+    const env = { ...receiver.env, DATABASE_URL: database.url, MESSAGES_CONCURRENCY: '50' };
+    const api = await startService({ ...env, ROLE: 'api' });
+    const outcomes = await submitAll(api.url, await createKey(api), BACKLOG);
+    const ids = outcomes.map(({ body }) => (JSON.parse(body) as { id: string }).id);
+    expect(await api.stop()).toBe(0);
+    const once = ids.filter((_, i) => i % SINGLE_TRY === 0);
+    await query(database.url, 'UPDATE pgboss.job SET retry_limit = 0 WHERE id = ANY($1)', [once]);
+    const workers = new Workers(env);
+    await workers.start();
+    const kills: number[] = [];
+    for (let i = 0; i < KILLS_OF_BACKLOG; i++) {
+      await sleep(BETWEEN_KILLS_MS);
+      kills.push(Date.now());
+      await kill(workers, i);
+    }
+    const killed = performance.now();
+    const left = await countQueued();
+    await eventually(async () => (await countQueued()) === 0, 240_000);
+    const settledS = (performance.now() - killed) / 1_000;
+    expect(await Promise.all(workers.stop())).toEqual([0, 0, 0]);
+    receiver.stop();
+    const failed = await failedOf(ids);
+    const wasCut = ({ at }: { at: number }) =>
+      cutsOff && kills.some((time) => time > at - 100 && time < at + ANSWER_MS + RECORDED_MS);
+    const calls = ids.map((id) => receiver.callsFor(id));
+    const repeated = calls.filter(({ length }) => length > 1);
+    record({
+      fault: `Kills of ${what} in a backlog`,
+      statuses: countStatuses(outcomes),
+      'recovered s': Number(settledS.toFixed(2)),
+      acknowledged: outcomes.length,
+      missing: ids.filter((id, i) => calls[i]!.length === 0 && !failed.includes(id)).length,
+      beside: `${left} queued after the last kill; ${repeated.length} taken twice; ${failed.length} of ${once.length} with a single try failed`,
+    });
+    expect(countStatuses(outcomes)).toBe(`202×${BACKLOG}`);
+    expect(left).toBeLessThan(BACKLOG);
+    expect(failed.filter((id) => !once.includes(id))).toEqual([]);
+    expect(ids.filter((id, i) => calls[i]!.length === 0 && !failed.includes(id))).toEqual([]);
+    expect(repeated.filter((all) => !all.slice(0, -1).every(wasCut))).toEqual([]);
+    expect(once.filter((_, i) => calls[i * SINGLE_TRY]!.length > 1)).toEqual([]);
+    const unfinished = `SELECT id FROM pgboss.job WHERE name IN ('messages', '__failed-jobs') AND state <> 'failed'`;
+    expect(await query(database.url, unfinished)).toEqual([]);
+  },
+  480_000,
+);
+
+async function failedOf(ids: string[]): Promise<string[]> {
+  const sql = `SELECT id FROM messages WHERE id = ANY($1) AND status = 'failed'`;
+  return (await query<{ id: string }>(database.url, sql, [ids])).map(({ id }) => id);
+}
+
 /** Accepts two of three calls, and keeps the times; the others fail as receivers in trouble do. */
 function failing(taken: Map<string, number[]>): Behaviour {
   return ({ id, at }) => {
@@ -84,9 +153,18 @@ class Workers {
   async killAll(): Promise<void> {
     for (let i = 0; i < KILLS; i++) {
       await sleep(BETWEEN_KILLS_MS);
-      this.services[i % WORKERS]!.process.kill('SIGKILL');
-      this.services[i % WORKERS] = await startService(this.env);
+      await this.killOne(i % WORKERS);
     }
+  }
+
+  async killOne(i: number): Promise<void> {
+    this.services[i]!.process.kill('SIGKILL');
+    this.services[i] = await startService(this.env);
+  }
+
+  async killAtOnce(): Promise<void> {
+    for (const { process } of this.services) process.kill('SIGKILL');
+    await this.start();
   }
 
   stop(): Promise<number | null>[] {
@@ -95,10 +173,10 @@ class Workers {
 }
 
 /** Each client sends one request after another, all with different texts. */
-async function submitAll(url: string, key: string): Promise<Outcome[]> {
+async function submitAll(url: string, key: string, count: number): Promise<Outcome[]> {
   const agent = new Agent({ keepAlive: true });
   const outcomes: Outcome[] = [];
-  const left = Array.from({ length: MESSAGES }, (_, i) => `Message ${i}`);
+  const left = Array.from({ length: count }, (_, i) => `Message ${i}`);
   const work = async () => {
     for (let message = left.pop(); message; message = left.pop()) {
       outcomes.push(

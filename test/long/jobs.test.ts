@@ -38,57 +38,70 @@ const FACTS: Record<string, () => Promise<void>> = {
     await reminders.service.stop();
   },
 
-  'A schedule makes one job each time, however many workers there are': async () => {
-    const begun = Date.now();
-    const one = await Reminders.start({ ROLE: 'worker' });
-    const older = { DATABASE_URL: one.databaseUrl, WITHOUT_SCHEDULE: '1' };
-    const two = [one, await Reminders.start({ DATABASE_URL: one.databaseUrl, ROLE: 'worker' })];
-    // An instance of a release before it neither runs it nor takes it out.
-    two.push(await Reminders.start(older));
-    await eventually(async () => (await one.callsOf('every-minute')).length > 2, 240_000);
-    // Long enough for another one of the same minute to come.
-    await sleep(5_000);
-    const calls = await one.callsOf('every-minute');
-    const minutes = calls.map(({ at }) => Math.floor(at.getTime() / 60_000));
-    // The first job is that of the minute before the start, perhaps, and may run in the minute of the next.
-    expect(new Set(minutes.slice(1)).size).toBe(minutes.length - 1);
-    expect(minutes.length).toBeLessThanOrEqual(minutes.at(-1)! - Math.floor(begun / 60_000) + 1);
-    expect(calls.map(({ pid }) => pid)).not.toContain(two[2]!.service.process.pid);
-    expect(await Promise.all(two.map(({ service }) => service.stop()))).toEqual([0, 0, 0]);
-  },
+  'A schedule makes one job each time, however many workers there are, also of a release before it':
+    async () => {
+      const begun = Date.now();
+      const one = await Reminders.start({ ROLE: 'worker' });
+      const database = { DATABASE_URL: one.databaseUrl };
+      const checkout = releaseOf('1.0.0');
+      const all = [
+        one,
+        await Reminders.start({ ...database, ROLE: 'worker' }),
+        await Reminders.start({ ...database, WITHOUT_SCHEDULE: '1' }, checkout),
+      ];
+      const older = all[2]!.service;
+      await eventually(() => older.output().includes('the schedules are left to it'));
+      await eventually(async () => (await one.callsOf('every-minute')).length > 2, 240_000);
+      // Long enough for another one of the same minute to come.
+      await sleep(5_000);
+      const calls = await one.callsOf('every-minute');
+      const minutes = calls.map(({ at }) => Math.floor(at.getTime() / 60_000));
+      // The first job is that of the minute before the start, perhaps, and may run in the minute of the next.
+      expect(new Set(minutes.slice(1)).size).toBe(minutes.length - 1);
+      expect(minutes.length).toBeLessThanOrEqual(minutes.at(-1)! - Math.floor(begun / 60_000) + 1);
+      expect(calls.map(({ pid }) => pid)).not.toContain(older.process.pid);
+      expect(await Promise.all(all.map(({ service }) => service.stop()))).toEqual([0, 0, 0]);
+      rmSync(checkout, { recursive: true });
+    },
 
-  'A job is recorded as failed, however its last try has ended: thrown, too slow, or without its process':
+  'A job is recorded as failed, however its last try has ended: thrown, too slow, too late, or without its process':
     async () => {
       const doomed = await Reminders.start();
       const other = await Reminders.start({ DATABASE_URL: doomed.databaseUrl, ROLE: 'api' });
-      // As releases before 3.0 add it: without a dead letter queue.
-      const last = (name: string, payload: object, expireSeconds: number) =>
-        doomed.query(
+      // As releases before 3.0 add it: without a dead letter queue. Its worker is busy when the next is added.
+      const last = async (name: string, payload: object, expireSeconds: number) => {
+        await doomed.query(
           `INSERT INTO pgboss.job (name, data, retry_limit, expire_seconds, heartbeat_seconds)
          VALUES ('recorded', $1, 0, $2, 10)`,
           JSON.stringify({ payload: { name, ...payload } }),
           expireSeconds,
         );
+        await eventually(async () => (await doomed.calls(name)).length === 1);
+      };
+      const names = ['thrown', 'too slow', 'too late', 'killed'];
       await last('thrown', { throws: true }, 120);
       await last('too slow', { hangs: true }, 1);
+      await last('too late', { takesMs: 5_000 }, 1);
       await last('killed', { hangs: true }, 120);
       const reasonOf = async (name: string) => {
         const [job] = await doomed.jobs(name);
         const failures = await doomed.callsOf('failed');
         return failures.find(({ job_id: id }) => id === job!.id)?.payload.reason;
       };
-      for (const name of ['thrown', 'too slow'])
+      for (const name of names.slice(0, 3))
         await eventually(async () => (await reasonOf(name)) !== undefined, 60_000);
-      await eventually(async () => (await doomed.calls('killed')).length === 1);
+      await eventually(async () => (await doomed.callsOf('ended')).length === 1);
       doomed.service.process.kill('SIGKILL');
       await eventually(async () => (await reasonOf('killed')) !== undefined, 60_000);
-      expect(await Promise.all(['thrown', 'too slow', 'killed'].map(reasonOf))).toEqual([
+      // By its worker, or by whoever looks first.
+      const tooLong = expect.stringMatching(/^(?:handler execution exceeded 1s|job timed out)$/);
+      expect(await Promise.all(names.map(reasonOf))).toEqual([
         'Nobody is there',
-        // By its worker, or by whoever looks first: a batch has the longest time of its jobs.
-        expect.stringMatching(/^(?:handler execution exceeded 1s|job timed out)$/),
+        tooLong,
+        tooLong,
         'job heartbeat timeout',
       ]);
-      for (const name of ['thrown', 'too slow', 'killed']) expect(await doomed.state(name)).toBe('failed');
+      for (const name of names) expect(await doomed.state(name)).toBe('failed');
       expect(await doomed.query(`SELECT FROM pgboss.job WHERE name = '__failed-jobs'`)).toEqual([]);
       expect(await other.service.stop()).toBe(0);
     },

@@ -138,6 +138,19 @@ describe('A job', () => {
     expect(calls.map(({ length }) => length)).toEqual([1, 2]);
   });
 
+  test('that fails is tried again after its pause, though a job that was fetched with it takes longer', async () => {
+    // One worker of the queue fetches a single job, the others three.
+    const kinds = [
+      { name: 'quick to fail', fails: 'once' },
+      { name: 'slow', waitsFor: 'retried' },
+    ];
+    await reminders.add({ payloads: [...kinds, ...kinds, ...kinds] });
+    await eventually(async () => (await reminders.calls('quick to fail')).length === 6, 30_000);
+    await reminders.query(`INSERT INTO calls (payload) VALUES ('{"name":"retried"}')`);
+    await reminders.done('slow');
+    expect((await reminders.calls('slow')).length).toBe(3);
+  });
+
   test('that clears a closed account holds nothing of the client but the account', async () => {
     const { service } = reminders;
     const account = await createAccount(service);

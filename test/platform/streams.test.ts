@@ -579,25 +579,29 @@ describe('Server-sent events', () => {
     expect(extended.output()).not.toContain('what was sent');
   });
 
-  test('reach pipelines with transactions of their own after the first subscriber has left', async () => {
+  test('reach each pipeline, with a transaction of its own, in the context of its subscriber, whoever came first and has left', async () => {
     // The next subscriber opens the connection again.
     const earlier = await hear();
     await cutOff('petstore-events');
     await earlier.ended;
     const leave = new AbortController();
-    const first = await hear({ 'X-Request-Id': 'first-to-leave' }, extended.url, 'confirmed', leave);
-    const others = [await hear({}, extended.url, 'confirmed'), await hear({}, extended.url, 'confirmed')];
-    // The answer begins before the connection is open.
-    await eventually(async () => {
-      await post('said', { text: 'before' });
-      return [first, ...others].every((one) => one.text().includes('data: before'));
-    });
+    const names = ['first-to-leave', 'second', 'third'];
+    const all: Awaited<ReturnType<typeof hear>>[] = [];
+    for (const [i, name] of names.entries()) {
+      const signal = i === 0 ? leave : undefined;
+      all.push(await hear({ 'X-Request-Id': name }, extended.url, 'confirmed', signal));
+      // The answer begins before the connection is open.
+      await eventually(async () => {
+        await post('said', { text: 'before' });
+        return all[i]!.text().includes(`data: before for ${name}\n`);
+      }, 20_000);
+    }
     leave.abort();
     await lineOf('first-to-leave');
     // Until the deadline that the first request had is over.
     await sleep(3_000);
     await post('said', { text: 'after' });
-    for (const one of others) await eventually(() => one.text().includes('data: after'), 10_000);
+    for (const [i, name] of names.entries()) if (i > 0) await all[i]!.has(`data: after for ${name}\n`);
   });
 
   test('have a comment after 15 seconds without an event, and not before', async () => {

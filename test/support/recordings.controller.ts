@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +18,7 @@ import {
   StreamableFile,
 } from '@nestjs/common';
 import type { Response } from 'express';
-import { concat, concatMap, map, type Observable, of, switchMap, throwError, timer } from 'rxjs';
+import { concat, concatMap, map, Observable, of, switchMap, throwError, timer } from 'rxjs';
 import {
   Events,
   HandlesJob,
@@ -225,16 +226,20 @@ export class RecordingsController {
   }
 
   @Sse('confirmed')
-  @Operation({ id: 'hearConfirmed', summary: 'Hear what the database confirms' })
-  confirmed(): Observable<MessageEvent> {
+  @Operation({ id: 'hearConfirmed', summary: 'Hear what the database confirms, and for which request' })
+  confirmed(@Headers('x-request-id') id = ''): Observable<MessageEvent> {
     const confirm = (text: string) =>
       this.transactions.run((one) => one.query<[{ data: string }]>('SELECT $1 AS data', [text]));
-    return this.events.of<{ text: string }>('said').pipe(
+    const confirmed = this.events.of<{ text: string }>('said').pipe(
       concatMap(({ text }) => confirm(text)),
-      map(([{ data }]) => ({ data })),
+      map(([{ data }]) => ({ data: `${data} for ${REQUEST.getStore()}` })),
     );
+    return new Observable((subscriber) => REQUEST.run(id, () => confirmed.subscribe(subscriber)));
   }
 }
+
+/** The request that a call works for, as a team keeps it. */
+const REQUEST = new AsyncLocalStorage<string>();
 
 /** What reads rows where nobody waits. */
 @Injectable()

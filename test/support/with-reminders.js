@@ -20,6 +20,10 @@ class Reminders {
         await this.note('recorded', id, payload);
         if (payload.throws) throw new Error('Nobody is there');
         if (payload.hangs && !(await this.isNoted('go on'))) await new Promise(() => {});
+        if (payload.takesMs) {
+          await sleep(payload.takesMs);
+          await this.note('ended', id, {});
+        }
       },
       recordFailure: (id, reason) => this.note('failed', id, { reason }),
     });

@@ -51,10 +51,15 @@ async function timeOut(): Promise<string> {
 @Injectable()
 class DatabaseMetrics {
   constructor(metrics: Metrics, { primary: pool }: Connections) {
-    metrics.gauge('petstore_database_connections', 'Connections of the pool, by state.', () => [
-      { labels: { state: 'used' }, value: pool.totalCount - pool.idleCount },
-      { labels: { state: 'idle' }, value: pool.idleCount },
-    ]);
+    metrics.gauge(
+      'petstore_database_connections',
+      'Connections of the pool, by state.',
+      () => [
+        { labels: { state: 'used' }, value: pool.totalCount - pool.idleCount },
+        { labels: { state: 'idle' }, value: pool.idleCount },
+      ],
+      { labels: ['state'] },
+    );
     metrics.gauge(
       'petstore_database_connections_max',
       'Connections that the pool may have.',

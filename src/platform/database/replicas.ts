@@ -66,6 +66,13 @@ const MAX_PAUSE_MS = 2_000;
 /** SQLSTATEs of a statement that a server which goes on has refused: wrong (but for a lost prepared statement), or too slow. */
 const REFUSED = /^(?:22|42(?!P05)|57014)/;
 
+/** The primary has not answered, which says nothing about the replica. */
+class PrimaryAway extends Error {
+  static readonly throw = (cause: Error): never => {
+    throw new PrimaryAway(cause.message, { cause });
+  };
+}
+
 /** A replica of the primary. After a failure or a lag, it is not used until it passes a probe. */
 class Replica {
   isUsable = false;
@@ -111,7 +118,8 @@ class Replica {
     } catch (error) {
       // A statement that the server has refused or cancelled says nothing about the replica, nor about the connection; a wait
       // for a connection that other reads hold says nothing about the replica either.
-      const isSound = client ? isCurrent && REFUSED.test(codeOf(error) ?? '') : isBusy;
+      const isRefused = isCurrent && REFUSED.test(codeOf(error) ?? '');
+      const isSound = error instanceof PrimaryAway || (client ? isRefused : isBusy);
       client?.release(isSound ? undefined : (error as Error));
       if (!isSound) this.suspend();
       throw error;
@@ -125,7 +133,10 @@ class Replica {
 
   /** Waits a few milliseconds at most until the replica has replayed all that the primary has now. */
   private async catchUp(client: PoolClient): Promise<void> {
-    const [[timeline, target], replayed] = await Promise.all([this.position.ask(), this.replayedBy(client)]);
+    const [[timeline, target], replayed] = await Promise.all([
+      this.position.ask().catch(PrimaryAway.throw),
+      this.replayedBy(client),
+    ]);
     // After a failover, a position says nothing about a replica of the old primary.
     if (this.timeline !== timeline) throw new Error('it follows another primary');
     const deadline = performance.now() + TIMEOUTS.replay;
@@ -144,7 +155,7 @@ class Replica {
   private async identify(client: ClientBase): Promise<void> {
     const [[identity, timeline], [primary]] = await Promise.all([
       firstRow(client, IDENTITY),
-      firstRow(this.primary, IDENTITY),
+      firstRow(this.primary, IDENTITY).catch(PrimaryAway.throw),
     ]);
     if (identity !== primary) throw new Error('it holds another database');
     this.timeline = Number(timeline ?? 0);

@@ -52,6 +52,7 @@ class Recorder implements Observer {
       'http_server_refused_requests_total',
       'Requests refused before they were routed, by reason: an error code, or `overloaded`.',
       () => [...this.refusals].map(([reason, value]) => ({ labels: { reason }, value })),
+      { labels: ['reason'] },
     );
     this.durations = metrics.histogram(
       'http_server_request_duration_seconds',
@@ -72,14 +73,18 @@ class Recorder implements Observer {
       'http_server_streams_total',
       'Streamed answers that have ended: `whole`, or `aborted` by either side.',
       () => Object.entries(this.streams).map(([end, value]) => ({ labels: { end }, value })),
+      { labels: ['end'] },
     );
     metrics.counter(
       'http_server_failed_connections_total',
       'Connections cut off because a listener failed: a bug.',
       failedListeners,
     );
-    metrics.counter('petstore_deprecated_calls_total', 'Requests to deprecated operations, by account.', () =>
-      this.deprecatedCalls.figures(),
+    metrics.counter(
+      'petstore_deprecated_calls_total',
+      'Requests to deprecated operations, by account.',
+      () => this.deprecatedCalls.figures(),
+      { labels: ['operation', 'account'] },
     );
   }
 

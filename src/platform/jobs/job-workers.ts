@@ -242,20 +242,19 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
       const { isFinal, retryAfterSeconds } = error instanceof JobError ? error : new JobError('');
       const output = { reason: reasonOf(error) };
-      const result: JobResult = { id, status: isFinal ? 'deadletter' : 'failed', output };
-      // Another worker has the job now, and decides; or the dead letter queue gets it.
-      if (signal.aborted || isFinal || tries >= retryLimit) return result;
-      this.jobs.count(queue.name, 'postponed');
-      this.troubles.add(`${queue.name}: ${output.reason}`);
-      if (retryAfterSeconds > 0) {
+      // Another worker has the job now, and decides; or pg-boss hands it to the dead letter queue.
+      if (signal.aborted || isFinal) return { id, status: isFinal ? 'deadletter' : 'failed', output };
+      // At once: pg-boss records results when the slowest job of the batch has ended.
+      await this.jobs.boss.fail(queue.name, job, output);
+      if (tries < retryLimit) {
+        this.jobs.count(queue.name, 'postponed');
+        this.troubles.add(`${queue.name}: ${output.reason}`);
         const { longestPauseSeconds: longest } = queue;
-        const startAfter = Math.ceil(
-          Math.max(Math.min(retryAfterSeconds, longest), pauseAfter(tries, longest)),
-        );
-        await this.jobs.boss.fail(queue.name, job, output);
-        await this.jobs.boss.update(queue.name, undefined, { id, startAfter });
+        const pause = Math.max(Math.min(retryAfterSeconds, longest), pauseAfter(tries, longest));
+        if (retryAfterSeconds > 0)
+          await this.jobs.boss.update(queue.name, undefined, { id, startAfter: Math.ceil(pause) });
       }
-      return result;
+      return { id, status: 'failed', output };
     }
   }
 

@@ -203,7 +203,7 @@ export class Jobs implements OnApplicationBootstrap {
 
   private registerMetrics(metrics: Metrics): void {
     // All processes share the queues, so they report the same figures.
-    const one = { aggregator: 'max' } as const;
+    const one = { labels: ['queue'], aggregator: 'max' } as const;
     const each = (name: 'waiting' | 'oldestSeconds') => async () =>
       (await this.backlogs()).map(({ queue, [name]: value }) => ({ labels: { queue }, value }));
     const help = 'Jobs waiting for a try, the first or a later one, counted every ten seconds.';
@@ -215,7 +215,9 @@ export class Jobs implements OnApplicationBootstrap {
       this.all.flatMap(({ name: queue }) =>
         RESULTS.map((result) => ({ labels: { queue, result }, value: this.triesOf(queue, result) })),
       );
-    metrics.counter('petstore_jobs_tries_total', 'Tries of jobs, by result.', tries);
+    metrics.counter('petstore_jobs_tries_total', 'Tries of jobs, by result.', tries, {
+      labels: ['queue', 'result'],
+    });
   }
 }
 

@@ -27,26 +27,32 @@ type Figures = number | { labels: Record<string, string>; value: number }[];
 type Read = () => Figures | Promise<Figures>;
 
 interface Options {
+  /** The names of the labels, if the figures have any. */
+  labels?: readonly string[];
   /** How the values of several workers are combined; `sum` by default. */
-  aggregator?: 'max';
+  aggregator?: 'max' | 'sum';
 }
 
 /** The metrics of the service, for Prometheus. A feature registers its own. */
 @Injectable()
 export class Metrics {
-  /** Histograms, and prom-client's metrics of the process. */
   private readonly registry = new Registry();
-  /** Counters and gauges whose figures are read on each scrape, by name: each adds itself to a registry. */
-  private readonly readMetrics = new Map<string, (registry: Registry) => Promise<void>>();
   private readonly logger = new Logger(Metrics.name);
-  private readonly cachedText = cached(async () => (await this.current()).metrics(), KEPT);
+  /**
+   * The metrics in the text format of Prometheus. A metric that cannot be read has no value. Read at most once a second,
+   * however often clients scrape.
+   */
+  readonly text = cached(() => this.registry.metrics(), KEPT);
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
-    const build = [{ labels: { release: RELEASE, node: process.version }, value: 1 }];
-    this.gauge('petstore_build_info', 'Always 1; the running release, and its Node', () => build, {
-      aggregator: 'max',
-    });
+    const build = { release: RELEASE, node: process.version };
+    this.gauge(
+      'petstore_build_info',
+      'Always 1; the running release, and its Node',
+      () => [{ labels: build, value: 1 }],
+      { labels: Object.keys(build), aggregator: 'max' },
+    );
     if (cluster.isWorker) process.on('message', (message: Message | null) => void this.answer(message));
   }
 
@@ -70,51 +76,33 @@ export class Metrics {
     return new Histogram({ name, help, labelNames, buckets: BUCKETS, registers: [this.registry] });
   }
 
-  /**
-   * The metrics in the text format of Prometheus. A metric that cannot be read has no value. Read at most once a second,
-   * however often clients scrape.
-   */
-  text(): Promise<string> {
-    return this.cachedText();
-  }
-
   private register(
     Kind: typeof Counter | typeof Gauge,
     name: string,
     help: string,
     read: Read,
-    { aggregator = 'sum' }: { aggregator?: 'max' | 'sum' },
+    { labels: labelNames = [], aggregator = 'sum' }: Options,
   ): void {
-    if (this.readMetrics.has(name) || this.registry.getSingleMetric(name))
-      throw new Error(`The metric ${name} is already registered.`);
-    // With its `collect`, prom-client would need the names of the labels now, and keep the figures of a failed read.
-    this.readMetrics.set(name, async (registry) => {
-      const reading = read();
-      const figures = reading instanceof Promise ? await Promise.race([reading, timeOut()]) : reading;
+    const collect = async () => {
+      const figures = await Promise.race([Promise.try(read), timeOut()]).catch((error: Error) => {
+        // A failure would end the whole scrape.
+        this.logger.debug(`${name} cannot be read: ${error.message}`);
+        return [];
+      });
+      metric.reset();
+      // Without labels, that is 0.
+      if (labelNames.length === 0) metric.remove();
       const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
-      const labelNames = [...new Set(values.flatMap(({ labels }) => Object.keys(labels)))];
-      const added = new Kind({ name, help, aggregator, labelNames, registers: [registry] });
-      // A metric without labels has started at 0.
-      if (values.length === 0) added.remove();
-      for (const { labels, value } of values) added.inc(labels, value);
-    });
+      for (const { labels, value } of values) metric.inc(labels, value);
+    };
+    const metric = new Kind({ name, help, labelNames, aggregator, registers: [this.registry], collect });
   }
 
   /** Answers the primary of this worker. */
   private async answer(question: Message | null): Promise<void> {
     if (question?.about !== 'metrics') return;
-    const figures = await (await this.current()).getMetricsAsJSON();
+    const figures = await this.registry.getMetricsAsJSON();
     if (process.connected) process.send!({ about: 'metrics', figures } satisfies Message);
-  }
-
-  /** All metrics with their present figures. */
-  private async current(): Promise<Registry> {
-    const figures = new Registry();
-    const added = Array.from(this.readMetrics, ([name, addTo]) =>
-      addTo(figures).catch((error: Error) => this.logger.debug(`${name} cannot be read: ${error.message}`)),
-    );
-    await Promise.all(added);
-    return Registry.merge([this.registry, figures]);
   }
 }
 
