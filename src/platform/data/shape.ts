@@ -4,6 +4,7 @@ import type { Pool, PoolClient } from 'pg';
 import {
   type EntityManager,
   type EntityMetadata,
+  type EntitySubscriberInterface,
   type ObjectLiteral,
   QueryFailedError,
   QueryRunnerAlreadyReleasedError,
@@ -71,11 +72,7 @@ export class Shape {
 
   /** @throws OperatorError for an entity that is more than the columns of one table */
   constructor(readonly entity: EntityMetadata) {
-    const reason = whyNoShape(entity);
-    if (reason)
-      throw new OperatorError(
-        `${entity.name} cannot have a FastRepository: ${reason}. Use TypeORM's Repository with @InjectRepository(${entity.name}).`,
-      );
+    requireShape(entity);
     const all = new Map(entity.columns.map((column) => [column, shapeOf(column)]));
     this.table = tableOf(entity);
     this.columns = [...all.values()];
@@ -248,6 +245,15 @@ export function requireValues(where: ObjectLiteral): void {
     throw new TypeError(`No value to look for: ${missing ?? 'none'}`);
 }
 
+/** @throws OperatorError for an entity that is more than the columns of one table */
+export function requireShape(entity: EntityMetadata): void {
+  const reason = whyNoShape(entity);
+  if (reason)
+    throw new OperatorError(
+      `${entity.name} cannot have a FastRepository: ${reason}. Use TypeORM's Repository with @InjectRepository(${entity.name}).`,
+    );
+}
+
 /** Why an entity is more than the columns of one table that `shapeOf` can convert as TypeORM does; undefined if it is not. */
 export function whyNoShape(entity: EntityMetadata): string | undefined {
   const { embeddeds, eagerRelations, lazyRelations, listeners, inheritancePattern, treeType } = entity;
@@ -257,14 +263,23 @@ export function whyNoShape(entity: EntityMetadata): string | undefined {
   if (lazyRelations.length > 0) return `the relation ${lazyRelations[0]!.propertyName} is lazy`;
   if (listeners.length > 0) return `${listeners[0]!.propertyName} listens to it`;
   if (inheritancePattern ?? treeType) return 'it is part of a hierarchy';
-  const subscriber = entity.dataSource.subscribers.find((each) => listensTo(each.listenTo?.(), entity));
+  const subscriber = entity.dataSource.subscribers.find((each) => listensTo(each, entity));
   if (subscriber) return `${subscriber.constructor.name} subscribes to it`;
   const wrong = entity.columns.map(whyNoColumn).find((reason) => reason !== undefined);
   return wrong ?? (entity.primaryColumns.length === 0 ? 'it has no primary key' : undefined);
 }
 
-function listensTo(listened: Function | string | undefined, { target }: EntityMetadata): boolean {
-  if (listened === undefined || listened === target) return true;
+const CHANGES = ['Insert', 'Update', 'Remove', 'SoftRemove', 'Recover'];
+/** TypeORM's events of rows, and of statements, which know no entity. Events of transactions happen here too. */
+const ROW_EVENTS = ['afterLoad', ...CHANGES.flatMap((change) => [`before${change}`, `after${change}`])];
+const STATEMENT_EVENTS = ['beforeQuery', 'afterQuery'];
+
+/** Whether TypeORM tells a subscriber of the rows of an entity. */
+function listensTo(subscriber: EntitySubscriberInterface, { target }: EntityMetadata): boolean {
+  if (STATEMENT_EVENTS.some((name) => name in subscriber)) return true;
+  if (!ROW_EVENTS.some((name) => name in subscriber)) return false;
+  const listened = subscriber.listenTo?.();
+  if (!listened || listened === target) return true;
   return (
     typeof listened === 'function' && typeof target === 'function' && target.prototype instanceof listened
   );
