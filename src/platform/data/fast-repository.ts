@@ -7,11 +7,11 @@ import {
 } from 'typeorm';
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, decodeCursor, type ErrorCode, Page } from '../api/index.js';
-import { SharedLookUps, type Sql } from '../database/index.js';
+import { Connections, type Row, SharedLookUps, type Sql } from '../database/index.js';
 import { isExactKey, Listing, type Order } from './listing.js';
 import { Pages } from './pages.js';
 import { Search, type SearchOrder } from './searches.js';
-import { convert, namesOf, requireValues, type Row, Shape, Statements, written } from './shape.js';
+import { convert, namesOf, requireValues, Shape, written } from './shape.js';
 import { insertRows, matching, names, numbered, select, selectAmong, selectOne, update } from './sql.js';
 import { Transactions } from './transactions.js';
 import type { Filter, PageOptions, Values, Where, Which } from './values.js';
@@ -19,7 +19,7 @@ import type { Filter, PageOptions, Values, Where, Which } from './values.js';
 /** What all repositories of an entity share. */
 interface Table {
   readonly shape: Shape;
-  readonly statements: Statements;
+  readonly connections: Connections;
   readonly pages: Pages;
   /** Look-ups by id; undefined where a row can have its id in another spelling. */
   readonly lookUps?: SharedLookUps<Row>;
@@ -153,7 +153,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     const { shape, current } = this;
     const search = new Search(this.metadata, query, order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, search);
-    const found = await search.find(this.table.statements, current, { limit, after });
+    const found = await search.find(this.table.connections, current, { limit, after });
     const shown = found.slice(0, limit);
     const ids = shown.map(({ id }) => id);
     const byIds = new Listing(this.metadata, { id: ids }, {});
@@ -176,21 +176,20 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /** Runs a prepared statement, written on first use, on the connection of the current call. @throws QueryFailedError */
   send(name: string, write: () => string, values: unknown[]): Promise<Row[]> {
-    const { statements } = this.table;
-    return statements.run(this.current, statements.once(name, write), values);
+    const { shape, connections } = this.table;
+    return connections.run(this.current, shape.once(name, write), values);
   }
 
   private async insertBatch(batch: readonly ObjectLiteral[]): Promise<Entity[]> {
     if (batch.length === 0) return [];
-    const { shape } = this;
-    const { statements } = this.table;
+    const { shape, connections } = this.table;
     const given = batch.map((row) => shape.given(row));
     const write = () => insertRows(shape, given);
     // Without a name for several rows: every connection would keep a prepared statement for each number of rows.
     const statement =
-      batch.length === 1 ? statements.once(`insert ${namesOf(given[0]!)}`, write) : { text: write() };
+      batch.length === 1 ? shape.once(`insert ${namesOf(given[0]!)}`, write) : connections.statement(write());
     const sent = batch.flatMap((row, i) => written(given[i]!, row));
-    const stored = await statements.run(this.current, statement, sent);
+    const stored = await connections.run(this.current, statement, sent);
     if (stored.length < batch.length)
       throw new Error(`A trigger or a rule of ${shape.table} has skipped a row`);
     return stored.map((row) => shape.hydrate(row) as Entity);
@@ -225,23 +224,28 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 /** @throws OperatorError for an entity that is more than the columns of one table */
 function tableOf(entity: EntityMetadata): Table {
   const shape = new Shape(entity);
-  const statements = new Statements(shape);
-  return { shape, statements, pages: new Pages(shape, statements), lookUps: lookUpsOf(shape, statements) };
+  const connections = Connections.of(entity.dataSource);
+  return {
+    shape,
+    connections,
+    pages: new Pages(shape, connections),
+    lookUps: lookUpsOf(shape, connections),
+  };
 }
 
-function lookUpsOf(shape: Shape, statements: Statements): SharedLookUps<Row> | undefined {
+function lookUpsOf(shape: Shape, connections: Connections): SharedLookUps<Row> | undefined {
   const [key, ...more] = shape.keys;
   const isText = !key!.isArray && !key!.read && (key!.type === 'bigint' || key!.type === 'uuid');
   if (more.length > 0 || !isText) return undefined;
   const { manager } = shape.entity.dataSource;
   const place = shape.selected.indexOf(key!);
-  const findOne = statements.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
-  const findMany = statements.once('find among', () => selectAmong(shape, key!));
+  const findOne = shape.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
+  const findMany = shape.once('find among', () => selectAmong(shape, key!));
   return new SharedLookUps(async (ids) => {
     // PostgreSQL finds the row of a lone id in a third of the time.
     const rows = await (ids.length === 1
-      ? statements.run(manager, findOne, ids)
-      : statements.run(manager, findMany, [ids]));
+      ? connections.run(manager, findOne, ids)
+      : connections.run(manager, findMany, [ids]));
     return new Map(rows.map((row) => [String(row[place]), row]));
   });
 }

@@ -1,7 +1,8 @@
 import type { ObjectLiteral } from 'typeorm';
 import { Deferred } from '../api/index.js';
 import type { FastRepository } from './fast-repository.js';
-import { namesOf, type Row, type Shape, written } from './shape.js';
+import type { Row } from '../database/index.js';
+import { namesOf, type Shape, written } from './shape.js';
 import { insertFrom, insertRows, lock, namesIn, type Parameter, update } from './sql.js';
 import type { Values, Where } from './values.js';
 

@@ -1,16 +1,7 @@
-import { hash } from 'node:crypto';
 import { isDate } from 'node:util/types';
-import type { Pool, PoolClient } from 'pg';
-import {
-  type EntityManager,
-  type EntityMetadata,
-  type EntitySubscriberInterface,
-  type ObjectLiteral,
-  QueryFailedError,
-  QueryRunnerAlreadyReleasedError,
-} from 'typeorm';
+import type { EntityMetadata, EntitySubscriberInterface, ObjectLiteral } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
-import { Connections, type Statement } from '../database/index.js';
+import { Connections, type Row, type Statement } from '../database/index.js';
 import { OperatorError } from '../process/index.js';
 
 export function quoted(name: string, { dataSource }: EntityMetadata): string {
@@ -24,8 +15,6 @@ export function tableOf(entity: EntityMetadata): string {
     .map((part) => quoted(part, entity))
     .join('.');
 }
-
-export type Row = unknown[];
 
 type Convert = (value: unknown) => unknown;
 
@@ -67,6 +56,7 @@ export class Shape {
   /** The column with the time of the last change, if TypeORM sets it. */
   readonly updateColumn?: ShapeColumn;
   private readonly byProperty: ReadonlyMap<string, ShapeColumn>;
+  private readonly statements = new Map<string, Statement>();
   private readonly create: new () => ObjectLiteral;
   private readonly hasInitial: boolean;
 
@@ -83,6 +73,14 @@ export class Shape {
     if (entity.updateDateColumn) this.updateColumn = all.get(entity.updateDateColumn);
     this.create = entity.target as new () => ObjectLiteral;
     this.hasInitial = Object.values(new this.create()).some((value) => value !== undefined);
+  }
+
+  /** The prepared statement with a key, which is its own among those of the table; written on first use. */
+  once(key: string, write: () => string): Statement {
+    const { dataSource, tableName } = this.entity;
+    return this.statements.getOrInsertComputed(key, () =>
+      Connections.of(dataSource).statement(write(), tableName),
+    );
   }
 
   /** @throws TypeError for a property that is no column */
@@ -174,47 +172,6 @@ export function convert({ write }: ShapeColumn, value: unknown): unknown {
 /** The values of columns as `pg` sends them. */
 export function written(columns: readonly ShapeColumn[], values: ObjectLiteral): Row {
   return columns.map((column) => convert(column, values[column.property]));
-}
-
-/** The prepared statements of one table, each built and parsed once, unlike those of TypeORM. */
-export class Statements {
-  private readonly connections: Connections;
-  private readonly all = new Map<string, Statement>();
-
-  constructor(private readonly shape: Shape) {
-    this.connections = Connections.of(shape.entity.dataSource);
-  }
-
-  /** The statement with a key, which is its own among those of the table; written on first use. */
-  once(key: string, write: () => string): Statement {
-    let statement = this.all.get(key);
-    if (!statement) {
-      const text = write();
-      // PostgreSQL cuts names after 63 bytes; processes behind a pooler share sessions, so a name must mean one text.
-      const name = `${this.shape.entity.tableName.slice(0, 15)}_${hash('sha256', text, 'base64url').slice(0, 16)}`;
-      this.all.set(key, (statement = { name, text }));
-    }
-    return statement;
-  }
-
-  /** Runs in the transaction of a manager if it has one, else on any connection of the pool. @throws QueryFailedError */
-  async run({ queryRunner }: EntityManager, statement: Statement, values: unknown[]): Promise<Row[]> {
-    if (!queryRunner) return this.runOn(this.connections.primary, statement, values);
-    if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
-    return this.runOn((await queryRunner.connect()) as PoolClient, statement, values);
-  }
-
-  /** Runs the statement of a list: as `run` does, but without a transaction wherever lists are read from. */
-  runList(manager: EntityManager, statement: Statement, values: unknown[]): Promise<Row[]> {
-    if (manager.queryRunner) return this.run(manager, statement, values);
-    return this.connections.readList((connection) => this.runOn(connection, statement, values));
-  }
-
-  private runOn(connection: Pool | PoolClient, statement: Statement, values: unknown[]) {
-    return this.connections.run(connection, statement, values).catch((error: Error) => {
-      throw new QueryFailedError(statement.text, values, error);
-    });
-  }
 }
 
 /** A copy of a value that several entities may share, unless only its parser knows its class. */

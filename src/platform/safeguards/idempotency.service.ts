@@ -11,7 +11,7 @@ import {
   type Insert,
   Transactions,
 } from '../data/index.js';
-import { codeOf, isUnavailable, TIMEOUTS } from '../database/index.js';
+import { codeOf, isUnavailable, type Statement, TIMEOUTS } from '../database/index.js';
 import { type Job, Scheduled } from '../jobs/index.js';
 import { AccountClosing } from './account-closing.js';
 import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
@@ -72,11 +72,19 @@ export class IdempotencyService {
   /** Keys that probably have a stored answer. */
   private readonly answered = new LRUCache<string, true>({ max: MAX_ANSWERED });
 
+  private readonly storing: Statement;
+
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
     private readonly transactions: Transactions,
     closing: AccountClosing,
   ) {
+    const { shape } = keys;
+    this.storing = shape.once(
+      'store an answer',
+      () => `UPDATE ${shape.table} SET body = $3, head = $4, location = NULL, created_at = clock_timestamp()
+        WHERE account_id = $1 AND key = $2`,
+    );
     closing.erases(IdempotencyKey);
   }
 
@@ -96,8 +104,7 @@ export class IdempotencyService {
       const value = await write();
       const answer = answerOf(value);
       const { body, ...head } = answer;
-      const stored = { body, head, location: null, createdAt: new Date() };
-      this.transactions.last(() => this.keys.updateRows({ accountId, key }, stored));
+      this.transactions.last(this.storing, [accountId, key, body, JSON.stringify(head)]);
       return { value, answer };
     };
     const outcome = await this.runOnce(request, () => this.transactions.run(work));
