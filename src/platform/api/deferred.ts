@@ -29,8 +29,8 @@ export function MakesDeferred(): MethodDecorator {
     };
     making.add(makes);
     Object.defineProperty(makes, 'name', { value: name });
-    for (const key of Reflect.getMetadataKeys(method))
-      Reflect.defineMetadata(key, Reflect.getMetadata(key, method), makes);
+    // Has what other decorators have noted at the method: `Reflect.getMetadata` looks at prototypes too.
+    Object.setPrototypeOf(makes, method);
     descriptor.value = makes as typeof descriptor.value;
   };
 }

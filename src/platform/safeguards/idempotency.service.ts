@@ -13,6 +13,7 @@ import {
 } from '../data/index.js';
 import { codeOf, isUnavailable, type Statement, TIMEOUTS } from '../database/index.js';
 import { type Job, Scheduled } from '../jobs/index.js';
+import { within } from '../process/index.js';
 import { AccountClosing } from './account-closing.js';
 import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 
@@ -182,7 +183,7 @@ export class IdempotencyService {
     const until = performance.now() + TIMEOUTS.lock;
     for (;;) {
       const earlier = this.running.get(name);
-      if (earlier) await Promise.race([earlier, sleep(Math.max(0, until - performance.now()))]);
+      if (earlier) await within(Math.max(0, until - performance.now()), earlier);
       const stored = earlier || this.answered.has(name) ? await this.find(request, rows) : undefined;
       if (stored) return { stored };
       // The earlier request has failed: this one runs, unless another is faster.
