@@ -96,6 +96,10 @@ function routePieces(feature: Feature) {
       ({ constant, columnName, target }) =>
         `const ${constant}_MISSING = violation('${table}_${columnName}_fkey', '${target!.code}', 400);`,
     ),
+    refusing:
+      references.length > 0
+        ? `.refusing(${list(...references.map(({ constant }) => `${constant}_MISSING`))})`
+        : '',
     caught: references.map(({ constant }) => `.catch(${constant}_MISSING)`).join(''),
     listed: `${filter ? `{ ${filter.name}, ...page }: List${Names}Query` : 'page: PageQuery'}): Promise<Page<`,
     found: `{ ${list(owned && 'accountId', filter?.name)} }, page`,

@@ -32,7 +32,7 @@ export class CategoriesController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent('insert')
   @Operation({
     id: 'createCategory',
     summary: 'Add a category',

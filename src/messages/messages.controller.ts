@@ -13,7 +13,7 @@ export class MessagesController {
   constructor(private readonly messages: MessagesService) {}
 
   @Post()
-  @Idempotent()
+  @Idempotent('insert')
   @Sends(DELIVERY)
   @Operation({
     id: 'submitMessage',

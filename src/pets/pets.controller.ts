@@ -30,7 +30,7 @@ export class PetsController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent('insert')
   @Operation({
     id: 'createPet',
     summary: 'Add an animal',

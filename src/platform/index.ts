@@ -67,7 +67,6 @@ export {
   PageQuery,
   Precondition,
   Public,
-  type Put,
   Reply,
   ReplyHeaders,
   SortField,

@@ -43,7 +43,7 @@ export class OrdersController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent('insert')
   @Operation({
     id: 'placeOrder',
     summary: 'Order an animal',

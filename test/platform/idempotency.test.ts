@@ -1,17 +1,19 @@
 import 'reflect-metadata';
-import { Controller, Post } from '@nestjs/common';
+import { ClassSerializerInterceptor, Module } from '@nestjs/common';
+import { APP_INTERCEPTOR } from '@nestjs/core';
 import fc from 'fast-check';
 import { Client } from 'pg';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import '../support/features.js';
-import { Insert, Operation, Public, TextField } from '../../src/platform/index.js';
 import { type Answer, call, createKey, expectError } from '../../src/testing/client.js';
 import { Customer, times, untilServed } from '../support/customer.js';
-import { startExtended } from '../support/extended.js';
+import { type Extended, startExtended } from '../support/extended.js';
 import { addJob } from '../support/jobs.js';
+import { CREATE_PAPERS, got, PAPERS, PapersController } from '../support/keyed.controllers.js';
 import { eventually } from '../support/npm.js';
 import { isThorough } from '../support/thorough.js';
+import { nextOf } from '../../src/testing/paging.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
 
 let service: Service;
@@ -321,32 +323,172 @@ describe('Idempotency-Key', () => {
   });
 });
 
-test('An insert that nothing runs is a 500 whose reason is logged, not a success', async () => {
-  class LostDto {
-    @TextField({ description: 'A text.', max: 9, optional: true })
-    text?: string;
-  }
+describe('Interceptors', () => {
+  @Module({ providers: [{ provide: APP_INTERCEPTOR, useClass: ClassSerializerInterceptor }] })
+  class GlobalModule {}
 
-  @Public()
-  @Controller('lost')
-  class LostController {
-    @Post()
-    @Operation({ id: 'addLost', summary: 'Add', returns: LostDto })
-    async add(): Promise<Insert<object>> {
-      return new Insert(undefined as never, {});
+  let plain: Extended;
+  let plainTwin: Extended;
+  let global: Extended;
+  let globalTwin: Extended;
+  let bearer: string;
+  beforeAll(async () => {
+    const added = [PAPERS, PapersController];
+    plain = await startExtended({}, ...added);
+    await query(plain.databaseUrl, CREATE_PAPERS);
+    plainTwin = await startExtended(plain.databaseUrl, ...added);
+    global = await startExtended(plain.databaseUrl, ...added, { module: GlobalModule });
+    globalTwin = await startExtended(plain.databaseUrl, ...added, { module: GlobalModule });
+    bearer = await createKey(plain);
+  }, 60_000);
+  afterAll(() => Promise.all([plain, plainTwin, global, globalTwin].map((one) => one?.stop())));
+
+  const send = (at: Extended, path: string, text: string, retryKey?: string, body: object = { text }) =>
+    call(at, 'POST', `/v1/papers/${path}`, {
+      key: bearer,
+      body,
+      headers: retryKey === undefined ? {} : { 'Idempotency-Key': retryKey },
+    });
+  const rowsOf = (text: string) =>
+    query<{ id: string }>(plain.databaseUrl, `SELECT id FROM papers WHERE text LIKE $1 || '%'`, [text]);
+  const stored = async (text: string) => (await rowsOf(text)).length;
+
+  test.each(['mapped-inside', 'mapped-outside', 'mapped-insert', 'mapped-alone'])(
+    'get the row of an insert, wherever they stand, with a key and without: %s',
+    async (path) => {
+      const [text, retryKey] = [randomUUID(), randomUUID()];
+      const mapped = `${text}${path === 'mapped-insert' ? ' mapped mapped' : ' mapped'}`;
+      const alone = await send(plain, path, text);
+      const [row] = await rowsOf(text);
+      expect([alone.status, alone.body]).toEqual([201, { id: Number(row!.id), text: mapped }]);
+      expect(alone.headers.get('location')).toBe(`${plain.url}/v1/papers/${path}/${row!.id}`);
+      if (path === 'mapped-alone') return;
+      const first = await send(plain, path, text, retryKey);
+      const again = await send(plain, path, text, retryKey);
+      expect([first.status, first.body.text, again.text]).toEqual([201, mapped, first.text]);
+      expect(again.headers.get('location')).toBe(first.headers.get('location'));
+      expect(await stored(text)).toBe(2);
+      for (const value of got.get(text)!) expect(value).toBeInstanceOf(Object);
+    },
+  );
+
+  test('that are outside get for a repeated answer what they got first', async () => {
+    for (const path of ['mapped-outside', 'mapped-insert']) {
+      const [text, retryKey] = [randomUUID(), randomUUID()];
+      for (let i = 0; i < 2; i++) await send(plain, path, text, retryKey);
+      const values = got.get(text)! as { id: string; text: string }[];
+      const half = values.length / 2;
+      for (const [i, { id, text: one }] of values.slice(0, half).entries())
+        expect(values[half + i]).toMatchObject({ id, text: one });
+    }
+  });
+
+  test.each(['shown', 'stamped', 'stamped-insert', 'read', 'mapped-outside', 'loose', 'acting'])(
+    'that change an answer change it once: every repetition has its bytes, on any instance, alone and at once: %s',
+    async (path) => {
+      for (const [at, twin] of [
+        [plain, plainTwin],
+        [global, globalTwin],
+      ] as const) {
+        const [text, retryKey] = [randomUUID(), randomUUID()];
+        const first = await send(at, path, text, retryKey);
+        expect(first.status).toBe(201);
+        for (const other of [at, twin]) {
+          const again = await send(other, path, text, retryKey);
+          expect([again.status, again.text]).toEqual([201, first.text]);
+          expect(again.headers.get('idempotency-replayed')).toBe('true');
+        }
+        if (path === 'shown') expect(first.body).toEqual({ text, length: text.length });
+        const [many, manyKey] = [randomUUID(), randomUUID()];
+        const all = await times(10, () =>
+          Promise.all([at, twin].map((one) => untilAnswered(() => send(one, path, many, manyKey)))),
+        );
+        if (path !== 'stamped-insert') expect(new Set(all.flat().map((one) => one.text)).size).toBe(1);
+        expect(await stored(many)).toBe(1);
+      }
+    },
+  );
+
+  test('may hide and change what the product answers: a global ClassSerializerInterceptor does', async () => {
+    const made = await call(global, 'POST', '/v1/pets', { key: bearer, body: PET });
+    const placed = await call(global, 'POST', '/v1/store/orders', {
+      key: bearer,
+      body: { petId: made.body.id },
+    });
+    const patch = () =>
+      call(global, 'PATCH', `/v1/store/orders/${placed.body.id}`, {
+        key: bearer,
+        body: { status: 'approved' },
+        headers: { 'Idempotency-Key': 'approve-once' },
+      });
+    const [first, again] = [await patch(), await patch()];
+    expect([first.status, first.body.status, again.text]).toEqual([200, 'approved', first.text]);
+    expect(again.headers.get('etag')).toBe(first.headers.get('etag'));
+    const pages = await Promise.all(
+      ['pets?limit=1', 'store/orders', 'papers', 'categories?limit=2'].map((path) =>
+        Promise.all([global, plain].map((at) => call(at, 'GET', `/v1/${path}`, { key: bearer }))),
+      ),
+    );
+    for (const [seen, plainly] of pages) {
+      expect([seen!.status, seen!.text]).toEqual([200, plainly!.text]);
+      expect(nextOf(seen!)?.search).toBe(nextOf(plainly!)?.search);
+    }
+  });
+
+  test('A method that does more than return an insert runs once for a key, after its claim', async () => {
+    const [text, retryKey] = [randomUUID(), randomUUID()];
+    await times(10, () => untilAnswered(() => send(plain, 'acting', text, retryKey)));
+    expect([PapersController.calls.get(text), await stored(text)]).toEqual([1, 1]);
+  });
+
+  test('The JSON of a column is repeated in the order in which it was written', async () => {
+    const [text, retryKey] = [randomUUID(), randomUUID()];
+    const first = await send(plain, 'loose', text, retryKey);
+    expect(first.text).toContain(`"loose":{"z":1,"a":[2,{"y":null,"b":"1.50"}],"text":"${text}"}`);
+    expect((await send(plain, 'loose', text, retryKey)).text).toBe(first.text);
+  });
+
+  test('The query belongs to the request of a key', async () => {
+    const [text, retryKey] = [randomUUID(), randomUUID()];
+    const first = await send(plain, 'asked/now?mode=1', text, retryKey);
+    expect(first.body.text).toBe(`${text} 1`);
+    expect((await send(plain, 'asked/now?mode=1', text, retryKey)).text).toBe(first.text);
+    for (const other of ['?mode=2', '', '?mode=1&more=1'])
+      expectError(await send(plain, `asked/now${other}`, text, retryKey), 422, 'idempotency_key_reused');
+    expect(await stored(text)).toBe(1);
+  });
+});
+
+test('A used key is looked at before the request is: another one is 422, however invalid it is', async () => {
+  for (const [path, body] of await writes()) {
+    const retryKey = randomUUID();
+    for (const invalid of [{}, { ...body, name: '', petId: 'x', message: 7 }, []]) {
+      expectError(await post(path, invalid, `unused-${retryKey}`), 400, 'validation_failed');
+      const first = await post(path, body, retryKey);
+      expect(first.status).toBeLessThan(300);
+      expectError(await post(path, invalid, retryKey), 422, 'idempotency_key_reused');
     }
   }
-
-  const extended = await startExtended(service.databaseUrl, LostController);
-  try {
-    expectError(await call(extended, 'POST', '/v1/lost'), 500, 'internal_error');
-    expect(extended.output()).toContain(
-      'addLost has returned an Insert, which nothing runs without @Idempotent()',
-    );
-  } finally {
-    await extended.stop();
-  }
+  const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
+  const change = (status: string) =>
+    call(service, 'PATCH', `/v1/store/orders/${order.body.id}`, {
+      key,
+      body: { status },
+      headers: { 'Idempotency-Key': 'used-by-a-change' },
+    });
+  expect((await change('approved')).status).toBe(200);
+  expectError(await change('unheard-of'), 422, 'idempotency_key_reused');
 });
+
+/** Sends a request as a client does that wants an answer: again while the first is running. */
+async function untilAnswered(ask: () => Promise<Answer>): Promise<Answer> {
+  for (;;) {
+    const answer = await untilServed(ask);
+    if (answer.status !== 409) return answer;
+    expectError(answer, 409, 'idempotency_key_in_use');
+    await sleep(20);
+  }
+}
 
 /** Sends a message as a client does that wants an answer: again while the first is running, or the service is too busy. */
 async function persist(body: unknown, idempotencyKey: string): Promise<Answer> {

@@ -1,29 +1,30 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
-import { Body, Controller, Get, type MessageEvent, Post, Res, Sse, type Type } from '@nestjs/common';
+import { Body, Controller, Get, Injectable, type MessageEvent, Post, Res, Sse } from '@nestjs/common';
 import { ApiSchema } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsNotEmpty } from 'class-validator';
 import type { Response } from 'express';
 import fc from 'fast-check';
 import { from, type Observable } from 'rxjs';
+import { AfterInsert, DataSource, Entity, type EntitySubscriberInterface } from 'typeorm';
 import '../support/features.js';
 import { PetsModule } from '../../src/pets/pets.module.js';
 import { referencePage } from '../../src/platform/docs/site/reference.js';
 import { operationsIn, problemsIn } from '../../src/platform/api/operations.js';
+import { DataModule } from '../../src/platform/data/index.js';
 import { Features } from '../../src/platform/features/index.js';
 import {
   EnumField,
   Feature,
   Idempotent,
-  Insert,
   Operation,
   Public,
   Tag,
   TextField,
   violation,
 } from '../../src/platform/index.js';
-import { type Answer, call, createAccount, createKey } from '../../src/testing/client.js';
+import { type Answer, call, createAccount, createKey, expectError } from '../../src/testing/client.js';
 import { checkerOf, document as committed, type Placed } from '../../src/testing/document.js';
 import { query } from '../../src/testing/service.js';
 import { AnswersController } from '../support/answers.controller.js';
@@ -33,6 +34,7 @@ import { EverythingController } from '../support/every-field.js';
 import { type Extended, startExtended } from '../support/extended.js';
 import { bodyOf, type Parts, pathOf, validParts } from '../support/generate.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
+import { CREATE_PAPERS, Paper, PAPERS, PapersController } from '../support/keyed.controllers.js';
 import * as notes from '../support/notes.controllers.js';
 import { isThorough } from '../support/thorough.js';
 import { PIXEL } from '../support/uploads.controller.js';
@@ -363,6 +365,14 @@ test('A deprecated list links to its next page and its successor, and in an erro
   const { Link } = document.paths['/bodies'].get.responses[200].headers;
   const { description } = document.components.headers[Link.$ref.split('/').at(-1)];
   for (const relation of ['next', 'successor-version']) expect(description).toContain(`rel="${relation}"`);
+});
+
+test('A cursor has a character, as the document says', async () => {
+  const cursor = document.paths['/bodies'].get.parameters.find(
+    ({ name }: { name: string }) => name === 'cursor',
+  );
+  expect(cursor.schema).toEqual({ type: 'string', minLength: 1 });
+  expectError(await send('GET', '/v1/pets?cursor='), 400, 'invalid_cursor');
 });
 
 describe('Fields of every kind', () => {
@@ -701,16 +711,73 @@ describe('A declaration that cannot work is refused by name', () => {
     @Post('b') @Operation({ id: 'postRuled', summary: 'It' }) b(@Body() _body: RuledDto): void {}
   }
 
-  @Public()
-  @Controller('forgotten')
-  class ForgettingController {
-    @Post() @Operation({ id: 'addForgotten', summary: 'It' }) add(): Insert<object> {
-      throw new Error('is never called');
+  // As Nest documents it.
+  @Injectable()
+  class PaperSubscriber implements EntitySubscriberInterface {
+    constructor(database: DataSource) {
+      database.subscribers.push(this);
+    }
+
+    listenTo() {
+      return Paper;
+    }
+
+    beforeInsert(): void {}
+  }
+
+  @Injectable()
+  class EverySubscriber implements EntitySubscriberInterface {
+    constructor(database: DataSource) {
+      database.subscribers.push(this);
+    }
+
+    afterLoad(): void {}
+  }
+
+  @Injectable()
+  class CommitSubscriber implements EntitySubscriberInterface {
+    static commits = 0;
+
+    constructor(database: DataSource) {
+      database.subscribers.push(this);
+    }
+
+    afterTransactionCommit(): void {
+      CommitSubscriber.commits++;
     }
   }
 
+  @Entity('child_papers')
+  class ChildPaper extends Paper {
+    @AfterInsert()
+    added(): void {}
+  }
+
+  test('at the start: not an entity whose child has a listener, nor a subscriber of transactions alone', async () => {
+    const added = [DataModule.forFeature([Paper, ChildPaper]), PapersController, CommitSubscriber];
+    const started = await startExtended({}, ...added);
+    await query(started.databaseUrl, CREATE_PAPERS);
+    const bearer = await createKey(started);
+    const body = { text: 'of a parent' };
+    const headers = { 'Idempotency-Key': 'parent' };
+    const before = CommitSubscriber.commits;
+    const answer = await call(started, 'POST', '/v1/papers/acting', { key: bearer, body, headers });
+    expect([answer.status, CommitSubscriber.commits]).toEqual([201, before + 1]);
+    await started.stop();
+  });
+
   const { BookingsController } = notes;
-  test.each<[what: string, message: string, classes: Type[]]>([
+  test.each<[what: string, message: string, classes: Parameters<typeof startExtended>[1][]]>([
+    [
+      'a subscriber, however it registers, to rows that it would not be told of',
+      'Paper cannot have a FastRepository: PaperSubscriber subscribes to it.',
+      [PAPERS, PapersController, PaperSubscriber],
+    ],
+    [
+      'a subscriber to all rows',
+      'cannot have a FastRepository: EverySubscriber subscribes to it.',
+      [EverySubscriber],
+    ],
     [
       'idempotent operations that give no JSON',
       'Only JSON can be given again for an Idempotency-Key, and @Idempotent() stands at copyCsv (text/csv), hearCopies (text/event-stream).',
@@ -720,11 +787,6 @@ describe('A declaration that cannot work is refused by name', () => {
       'an error that nobody declares',
       'No feature declares errors of getGhost (ghost_not_found): ',
       [GhostsController],
-    ],
-    [
-      'an insert that nothing runs',
-      'An Insert is run by @Idempotent(), which is missing at addForgotten.',
-      [ForgettingController],
     ],
     ['two operations of one id', 'Two operations have the id getTwice', [TwiceController]],
     ['two enumerations of one name', 'Two different schemas have the name Mood', [MoodsController]],

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
@@ -12,12 +11,11 @@ import {
   Like,
   type ObjectLiteral,
   PrimaryGeneratedColumn,
-  type Repository,
 } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import '../support/features.js';
-import type { Put } from '../../src/platform/api/reply.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
+import { insert, setting } from '../../src/platform/data/insert.js';
 import { Transactions } from '../../src/platform/data/transactions.js';
 import { AccountClosing } from '../../src/platform/safeguards/account-closing.js';
 import { connect, type Sent } from '../support/database.js';
@@ -56,7 +54,7 @@ let sent: Sent[];
 beforeAll(async () => {
   const databaseUrl = await createDatabase('TEMPLATE template0');
   ({ database, sent } = await connect(databaseUrl, {
-    entities: [...kinds.KINDS.map(({ entity }) => entity), Owned],
+    entities: [...kinds.KINDS.map(({ entity }) => entity), kinds.Defaulted, Owned],
   }));
   await database.synchronize();
   transactions = Transactions.of(database);
@@ -89,16 +87,6 @@ async function all<T>(isAtOnce: boolean, each: Each<T>): Promise<T[]> {
 
 async function run<T>(isTransaction: boolean, work: () => Promise<T>): Promise<T> {
   return isTransaction ? transactions.run(work) : work();
-}
-
-let nextKey = 1_000_000;
-/** A key that no row has. */
-function newKey({ metadata }: Repository<Item>): ObjectLiteral {
-  const keys = metadata.primaryColumns.map(({ propertyName, type }) => {
-    if (type === 'uuid' || type === 'text') return [propertyName, randomUUID()];
-    return [propertyName, type === 'bigint' ? String(nextKey++) : nextKey++];
-  });
-  return Object.fromEntries(keys);
 }
 
 /** What a row is for a test: its class and its properties. */
@@ -152,27 +140,6 @@ describe.each(KINDS.map((kind) => [kind.entity.name, kind] as const))('%s', (nam
     expect(updated!.label).toBe('updated');
     expect((await byTypeOrm(row))!.label).toBe('updated');
   });
-
-  // PostgreSQL always assigns the key of that kind.
-  (entity === kinds.Identity ? [] : WAYS).forEach(([way, isAtOnce, isTransaction]) =>
-    test(`is put under a key that the caller gives, and added once: ${way}`, async () => {
-      const key = newKey(plain(entity));
-      const put: Each<Put<Item>> = (i) =>
-        rows().putRow(key, { ...values(i), ...key, label: `put ${way} ${i}` }, 'pet_not_found');
-      const every = await run(isTransaction, () => all(isAtOnce, put));
-      expect(every.filter(({ isCreated }) => isCreated)).toHaveLength(1);
-      expect(new Set(every.map(({ row }) => row.label)).size).toBe(every.length);
-      for (const { row } of every) expect(keyOf(row)).toEqual(keyOf(every[0]!.row));
-      const last = await run(isTransaction, () => put(0));
-      expect([last.isCreated, seen(last.row)]).toEqual([false, seen(await byTypeOrm(last.row))]);
-      // What is there has another label.
-      const other = run(isTransaction, () =>
-        rows().putRow({ ...key, label: 'other' }, { ...values(0), ...key }, 'pet_not_found'),
-      );
-      await expect(other).rejects.toMatchObject({ code: 'pet_not_found' });
-      expect((await byTypeOrm(last.row))!.label).toBe(last.row.label);
-    }),
-  );
 });
 
 /** Texts that an array literal or SQL could misread. */
@@ -187,15 +154,15 @@ const text = fc
     fc.string({ unit: 'grapheme', maxLength: 20 }),
   )
   .map((one) => one.replaceAll('\0', ''));
+/** Any JSON; what has more digits than a double is below. */
+const json = fc
+  .jsonValue({ maxDepth: 3 })
+  .map((one): unknown => JSON.parse(JSON.stringify(one).replaceAll('\\u0000', ''), exact));
+const exact = (_key: string, value: unknown) =>
+  typeof value === 'number' && !Number.isSafeInteger(value) ? String(value) : value;
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String);
 
 test('Rows that are added, alone or with others, are each as they were given: every digit, time and character', async () => {
-  // What has more digits than a double is below.
-  const exact = (_key: string, value: unknown) =>
-    typeof value === 'number' && !Number.isSafeInteger(value) ? String(value) : value;
-  const json = fc
-    .jsonValue()
-    .map((one): unknown => JSON.parse(JSON.stringify(one).replaceAll('\\u0000', ''), exact));
   const types = fc.record({
     label: text,
     price: fc.integer({ min: -1e9, max: 1e9 }).map((cents) => (cents / 100).toFixed(2)),
@@ -222,10 +189,8 @@ test('Rows that are added, alone or with others, are each as they were given: ev
         expect(await fast(kinds.Types).findRow({ id: row.id })).toStrictEqual(row);
       }
       const ids = new Map(all.map(([{ label }, id]) => [id, label]));
-      const puts = [...ids].map(([id, label]) =>
-        fast(kinds.Signed).putRow({ id }, { label }, 'pet_not_found'),
-      );
-      for (const { row } of await Promise.all(puts)) expect(row.label).toBe(ids.get(row.id));
+      const signed = await fast(kinds.Signed).addRows([...ids].map(([id, label]) => ({ id, label })));
+      for (const row of signed) expect(row.label).toBe(ids.get(row.id));
       for (const id of ids.keys())
         expect(await plain(kinds.Signed).findOneBy({ id })).toEqual({ id, label: ids.get(id) });
       await plain(kinds.Signed).delete([...ids.keys()]);
@@ -341,8 +306,6 @@ test('Rows that were soft-deleted are neither found nor listed nor changed, alon
   const changed = rows.changeRow({ id: gone.id }, 'pet_not_found', (row) => (row.label = 'back'));
   await expect(changed).rejects.toMatchObject({ code: 'pet_not_found' });
   expect(await rows.updateRows({ id: gone.id }, { label: 'back' })).toEqual([]);
-  const put = rows.putRow({ id: gone.id }, { label: 'back' }, 'pet_not_found');
-  await expect(put).rejects.toMatchObject({ code: 'pet_not_found' });
 });
 
 test('Rows that were soft-deleted are erased with the account that they belong to', async () => {
@@ -368,7 +331,7 @@ test('Rows with more values than one statement can have are added, all or none',
   await rows.delete({ label });
 });
 
-describe('A row that is changed or put', () => {
+describe('A row that is changed', () => {
   test('has every value that its caller set in place', async () => {
     const { id } = await fast(kinds.Types).addRow({ label: 'place', ...kinds.valuesOf(kinds.Types)(1) });
     await fast(kinds.Types).changeRow({ id }, 'pet_not_found', (row) => {
@@ -382,14 +345,100 @@ describe('A row that is changed or put', () => {
 
   test('keeps what it is not given, and its times say when', async () => {
     const [rows, id] = [fast(kinds.Dated), '77000'];
-    const { row: before } = await rows.putRow({ id }, { label: 'dated', secret: 'kept' }, 'pet_not_found');
+    const before = await rows.addRow({ id, label: 'dated', secret: 'kept' });
     // Times are of milliseconds.
     await database.query('SELECT pg_sleep(0.002)');
-    const { row: after, isCreated } = await rows.putRow({ id }, { label: 'changed' }, 'pet_not_found');
-    expect([isCreated, after.label, after.createdAt]).toEqual([false, 'changed', before.createdAt]);
-    expect(after.updatedAt.getTime()).toBeGreaterThan(before.updatedAt.getTime());
+    const [after] = await rows.updateRows({ id }, { label: 'changed' });
+    expect([after!.label, after!.createdAt]).toEqual(['changed', before.createdAt]);
+    expect(after!.updatedAt.getTime()).toBeGreaterThan(before.updatedAt.getTime());
     const [{ secret }] = await database.query('SELECT secret FROM dated WHERE id = $1', [id]);
     expect(secret).toBe('kept');
+  });
+});
+
+describe('A value that is undefined is not given', () => {
+  const rows = () => fast(kinds.Defaulted);
+  const byTypeOrm = (id: string) => plain(kinds.Defaulted).findOneByOrFail({ id });
+  const withoutId = ({ id: _id, ...values }: ObjectLiteral) => values;
+  const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+  const fields = {
+    n: maybe(fc.integer({ min: -1e9, max: 1e9 })),
+    note: maybe(fc.option(text)),
+    state: maybe(fc.option(text)),
+    json: maybe(
+      fc.oneof(
+        json.map((value) => ({ value })),
+        fc.array(json, { maxLength: 3 }),
+      ),
+    ),
+    loose: maybe(fc.option(json)),
+    tags: maybe(fc.array(text, { maxLength: 3 })),
+    counts: maybe(fc.option(fc.array(fc.integer({ min: -1e9, max: 1e9 }), { maxLength: 3 }))),
+    price: maybe(fc.integer({ min: -1e9, max: 1e9 }).map((units) => (units / 1000).toFixed(3))),
+  };
+  const given = fc.record(fields, { requiredKeys: [] });
+
+  test("row by row: rows added together are those that TypeORM's insert adds", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(given, { minLength: 1, maxLength: 6 }), async (all) => {
+        const made = all.map((values) => ({ label: 'given', ...values }));
+        const added = await rows().addRows(made);
+        const twins: string[] = [];
+        for (const values of made) {
+          const { identifiers } = await plain(kinds.Defaulted).insert(
+            plain(kinds.Defaulted).create(values) as object,
+          );
+          twins.push((identifiers[0] as { id: string }).id);
+        }
+        for (const [i, row] of added.entries()) {
+          const stored = await byTypeOrm(row.id);
+          expect(row).toStrictEqual(stored);
+          expect(withoutId(stored)).toStrictEqual(withoutId(await byTypeOrm(twins[i]!)));
+        }
+      }),
+      { numRuns: RUNS * 2 },
+    );
+    const two = await rows().addRows([
+      { label: 'a', n: 1, state: 'x' },
+      { label: 'b', n: undefined, state: undefined },
+    ]);
+    expect(two).toMatchObject([
+      { n: 1, state: 'x' },
+      { n: 7, state: 'initial' },
+    ]);
+  });
+
+  test("rows changed together are those that TypeORM's update changes, and none are changed by nothing", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(given, { minLength: 1, maxLength: 3 }), given, async (all, values) => {
+        const made = all.map((one) => ({ label: 'to change', ...one }));
+        const [ours, theirs] = [await rows().addRows(made), await rows().addRows(made)];
+        const change = values as Partial<kinds.Defaulted>;
+        const changed = await rows().updateRows({ id: ours.map(({ id }) => id) }, change);
+        if (Object.values(values).some((value) => value !== undefined))
+          for (const { id } of theirs) await plain(kinds.Defaulted).update({ id }, change as object);
+        expect(changed).toHaveLength(ours.length);
+        for (const [i, { id }] of ours.entries()) {
+          const stored = await byTypeOrm(id);
+          expect(changed.find((row) => row.id === id)).toStrictEqual(stored);
+          expect(withoutId(stored)).toStrictEqual(withoutId(await byTypeOrm(theirs[i]!.id)));
+        }
+      }),
+      { numRuns: RUNS * 2 },
+    );
+    const row = await rows().addRow({ label: 'unchanged' });
+    expect(await rows().updateRows({ id: row.id }, { note: undefined })).toStrictEqual([row]);
+  });
+
+  test('in a requirement of an insert, which then only locks its row', async () => {
+    const row = await rows().addRow({ label: 'required' });
+    const missing = () => Promise.reject(new RangeError('missing'));
+    const adding = (id: string) =>
+      insert(rows(), { label: 'requiring', note: undefined }).requiring(
+        setting(rows(), { id }, { note: undefined }, missing),
+      );
+    expect(await adding(row.id).run()).toMatchObject({ label: 'requiring', note: 'none' });
+    await expect(adding('0').run()).rejects.toThrow('missing');
   });
 });
 

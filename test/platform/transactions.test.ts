@@ -2,8 +2,9 @@ import 'reflect-metadata';
 import { Column, type DataSource, Entity, In, PrimaryGeneratedColumn, QueryFailedError } from 'typeorm';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
 import { Transactions } from '../../src/platform/data/transactions.js';
+import { Connections } from '../../src/platform/database/connections.js';
 import { isUnavailable } from '../../src/platform/database/unavailable.js';
-import { connect } from '../support/database.js';
+import { connect, type Sent } from '../support/database.js';
 import { createDatabase } from '../../src/testing/service.js';
 
 @Entity()
@@ -16,12 +17,13 @@ class Entry {
 }
 
 let database: DataSource;
+let sent: Sent[];
 let transactions: Transactions;
 let entries: FastRepository<Entry>;
 const stored = (...labels: string[]) => database.getRepository(Entry).countBy({ label: In(labels) });
 
 beforeAll(async () => {
-  ({ database } = await connect(await createDatabase(), { entities: [Entry], synchronize: true }));
+  ({ database, sent } = await connect(await createDatabase(), { entities: [Entry], synchronize: true }));
   transactions = Transactions.of(database);
   entries = new FastRepository(Entry, database.manager);
 });
@@ -76,6 +78,28 @@ describe('A transaction', () => {
     });
     await expect(ignoring).rejects.toThrow('a failure of one of its statements was ignored');
     expect(await stored(label)).toBe(0);
+  });
+
+  test('sends its last statement before COMMIT, and waits for both', async () => {
+    const { shape } = entries;
+    const adding = Connections.of(database).statement(
+      `INSERT INTO ${shape.table} (label) VALUES ($1) RETURNING id`,
+      'last',
+    );
+    for (let i = 0; i < 20; i++) {
+      sent.length = 0;
+      await transactions.run(async () => {
+        transactions.last(adding, [`last ${i}`]);
+        // Whatever the work has to wait for, and however often.
+        for (let turns = 0; turns < i; turns++) await Promise.resolve();
+      });
+      expect(sent.map(({ text }) => text)).toEqual(['START TRANSACTION', adding.text, 'COMMIT']);
+      expect(await stored(`last ${i}`)).toBe(1);
+    }
+    const twice = transactions.run(async () => {
+      transactions.last(adding, ['last 0']);
+    });
+    await expect(twice).rejects.toMatchObject({ driverError: { code: '23505' } });
   });
 
   test.each<[what: string, ask: () => Promise<unknown>]>([

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { Module, type Type, VersioningType } from '@nestjs/common';
+import { type DynamicModule, Module, type Type, VersioningType } from '@nestjs/common';
 import { PATH_METADATA } from '@nestjs/common/constants.js';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -21,17 +21,19 @@ export interface Extended extends TestedService {
 }
 
 /**
- * Starts the service with controllers, and with providers, that a team could have added.
+ * Starts the service with controllers, providers and dynamic modules that a team could have added.
  * @param given the URL of a database, or an environment; without a database there, it has a new one
  * @throws what ends its start
  */
 export async function startExtended(
   given: string | Record<string, string>,
-  ...classes: Type[]
+  ...added: (Type | DynamicModule)[]
 ): Promise<Extended> {
   const env: Record<string, string> = typeof given === 'string' ? { DATABASE_URL: given } : given;
   const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
   const isController = (one: Type) => Reflect.hasMetadata(PATH_METADATA, one);
+  const classes = added.filter((one) => typeof one === 'function');
+  const modules = added.filter((one) => typeof one !== 'function');
   const controllers = classes.filter(isController);
   const providers = classes.filter((one) => !isController(one));
   const lines: Record<string, unknown>[] = [];
@@ -42,7 +44,11 @@ export async function startExtended(
   const config = readConfig({ AUTH_LIMIT_PER_MINUTE: '0', ...env, DATABASE_URL: databaseUrl });
 
   const log = pino(new Writable({ write }));
-  @Module({ imports: [AppModule.with(config, log, await loadParts())], controllers, providers })
+  @Module({
+    imports: [AppModule.with(config, log, await loadParts()), ...modules],
+    controllers,
+    providers,
+  })
   class ExtendedModule {}
 
   const adapter = new HttpAdapter();

@@ -156,6 +156,34 @@ export class Signed {
   label!: string;
 }
 
+/** One whose values are not all given: the table has defaults, and the class initial values. */
+@Entity()
+export class Defaulted extends Labelled {
+  @Column('integer', { default: 7 })
+  n!: number;
+
+  @Column('text', { default: 'none', nullable: true })
+  note!: string | null;
+
+  @Column('text', { default: 'by default', nullable: true })
+  state: string | null = 'initial';
+
+  @Column('jsonb', { default: () => `'{"a": 1}'` })
+  json!: object;
+
+  @Column('json', { nullable: true })
+  loose!: unknown;
+
+  @Column('text', { array: true, default: () => `'{none}'` })
+  tags!: string[];
+
+  @Column('integer', { array: true, nullable: true })
+  counts!: number[] | null;
+
+  @Column('numeric', { precision: 12, scale: 3, default: '1.500' })
+  price!: string;
+}
+
 /** A kind of entity, and what else rows of it are made of. */
 export interface Kind {
   entity: new () => ObjectLiteral & { label: string };

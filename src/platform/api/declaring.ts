@@ -3,6 +3,7 @@ import { ApiBody, ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTa
 import type { Response } from 'express';
 import { ApiError } from './api-error.js';
 import { EVENTS_TYPE, type Gives, isRaw, JSON_TYPE } from './bodies.js';
+import { MakesDeferred } from './deferred.js';
 import { type Serializer, serializer } from './dto.js';
 import {
   Declare,
@@ -49,6 +50,7 @@ export function Operation(options: OperationOptions): MethodDecorator {
     gives && hasBody(success.status) ? { gives, ...success } : success,
   );
   return applyDecorators(
+    MakesDeferred(),
     HttpCode(successes[0]!.status),
     ApiOperation({ operationId: facts.id, summary, description }),
     ...successes.map((success) =>

@@ -1,5 +1,6 @@
 export * from './api-error.js';
 export * from './bodies.js';
+export { Deferred, makingDeferred, MakesDeferred } from './deferred.js';
 export { ChangeSchema, ChangeType, type Field, field, type FieldOptions, fieldsIn, JsonText } from './dto.js';
 export * from './fields.js';
 export {

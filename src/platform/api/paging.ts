@@ -22,7 +22,7 @@ export class PageQuery {
       optional: true,
     },
     {
-      schema: { type: 'string' },
+      schema: { type: 'string', minLength: 1 },
       must: 'a single cursor from a Link header',
       accepts: (value) => typeof value === 'string',
     },
@@ -96,49 +96,52 @@ export interface Slice {
   readonly last?: Position;
 }
 
-/** One page of a list. */
+/** One page of a list: its items, and the cursor of the next page, if there is one. */
 export class Page<T extends { id: string }> {
-  private own?: T[];
+  /** The items of this page alone, which the caller may change. */
+  declare readonly items: T[];
+  readonly next?: string;
+  readonly #slice: Slice;
+  readonly #read: (row: unknown) => T;
+  #items?: T[];
 
   /**
    * @param list the list of its cursors
    * @param read makes an item of a row
    */
-  constructor(
-    private readonly slice: Slice,
-    private readonly list: Pick<Cursors, 'mark'>,
-    private readonly read: (row: unknown) => T,
-  ) {}
+  constructor(slice: Slice, list: Pick<Cursors, 'mark'>, read: (row: unknown) => T) {
+    this.#slice = slice;
+    this.#read = read;
+    // A property of its own, which interceptors see and copy; most pages are written without it.
+    Object.defineProperty(this, 'items', { get: () => (this.#items ??= this.readAll()), enumerable: true });
+    this.next = slice.last && encode(list.mark, slice.last);
+  }
 
   /** The shared rows; undefined once `items` was read, as the caller may have changed them. */
   get untouched(): readonly unknown[] | undefined {
-    return this.own ? undefined : this.slice.rows;
-  }
-
-  /** The items of this page alone, which the caller may change. */
-  get items(): T[] {
-    return (this.own ??= this.readAll());
+    return this.#items ? undefined : this.#slice.rows;
   }
 
   /** Makes new items of the rows. */
   readAll(): T[] {
-    return this.slice.rows.map((row) => this.read(row));
-  }
-
-  /** The cursor of the next page, if there is one. */
-  get next(): string | undefined {
-    return this.slice.last && encode(this.list.mark, this.slice.last);
+    return this.#slice.rows.map((row) => this.#read(row));
   }
 }
 
-/** Writes pages and lists of a DTO class as JSON. A page that several requests share is written once, if unchanged. */
-export function listSerializer(type: Type): Serializer<Page<{ id: string }> | readonly object[]> {
+type List = readonly object[] | { readonly items: readonly object[] };
+
+/**
+ * Writes lists of a DTO class as JSON: arrays, pages, and what interceptors have made of pages. A page that several requests
+ * share is written once, if unchanged.
+ */
+export function listSerializer(type: Type): Serializer<List> {
   const write = objectWriter(type);
   const writeAll = (items: readonly object[]) => new JsonText(`[${items.map(write).join(',')}]`);
   const written = new WeakMap<readonly unknown[], JsonText>();
   return (list) => {
-    if (!(list instanceof Page)) return writeAll(list);
-    const rows = list.untouched;
-    return rows ? written.getOrInsertComputed(rows, () => writeAll(list.readAll())) : writeAll(list.items);
+    const rows = list instanceof Page ? list.untouched : undefined;
+    if (rows)
+      return written.getOrInsertComputed(rows, () => writeAll((list as Page<{ id: string }>).readAll()));
+    return writeAll('items' in list ? list.items : list);
   };
 }

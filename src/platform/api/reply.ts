@@ -10,12 +10,6 @@ import type { Page } from './paging.js';
 import { refusePart } from './validation.js';
 import { aboveVersions, originOf, type RoutedRequest, versionOf } from './request.js';
 
-/** A row after a PUT, and whether the PUT created it. */
-export interface Put<Row> {
-  readonly row: Row;
-  readonly isCreated: boolean;
-}
-
 /** The headers of a file. */
 export interface FileFacts {
   /** The media type, if the operation has several. */
@@ -33,16 +27,11 @@ export class ReplyHeaders {
     private readonly response: Response,
   ) {}
 
-  /** Returns a created item and sets `Location`: its id under the address of the request. */
+  /** Returns a created item and sets `Location`: its id under the address of the request; after a PUT, that address. */
   created<T extends { id: string }>(item: T): T {
-    this.response.setHeader('Location', `${addressOf(this.request)}/${item.id}`);
+    const address = addressOf(this.request);
+    this.response.setHeader('Location', this.request.method === 'PUT' ? address : `${address}/${item.id}`);
     return item;
-  }
-
-  /** Returns the row of a PUT; if the PUT created it, sets 201 and the address of the request as `Location`. */
-  put<T>({ row, isCreated }: Put<T>): T {
-    if (isCreated) this.response.status(201).setHeader('Location', addressOf(this.request));
-    return row;
   }
 
   /** Returns a page, and links to the next page with all filters (RFC 8288). */
@@ -89,6 +78,15 @@ export class ReplyHeaders {
     return { start, end };
   }
 }
+
+/** Looks at the text of an answer with a status before it is sent, or sends another one. */
+export interface Finishing {
+  readonly status: number;
+  /** @param body what interceptors have made of the value of the method; its text is undefined where it is no JSON */
+  text(json: JsonText | undefined, body: unknown): JsonText | undefined | Promise<JsonText | undefined>;
+}
+
+export const finishing = new WeakMap<Response, Finishing>();
 
 /**
  * Sets the tag of an answer, and returns whether the client has this answer (RFC 9110, 13.1.2). The client may store a tagged

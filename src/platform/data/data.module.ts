@@ -10,7 +10,7 @@ import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, type ObjectLiteral, PrimaryGeneratedColumn } from 'typeorm';
 import { Events } from './events.js';
 import { FastRepository } from './fast-repository.js';
-import { whyNoShape } from './shape.js';
+import { requireShape, whyNoShape } from './shape.js';
 import { Transactions } from './transactions.js';
 import { requireConstraints } from './violations.js';
 
@@ -23,13 +23,16 @@ export function InjectFastRepository(entity: Type): ParameterDecorator & Propert
   return Inject(tokenOf(entity));
 }
 
+/** Whether a service injects the repository of this very class, not that of a class which it extends. */
+const isInjected = (entity: object) => Reflect.hasOwnMetadata(IS_INJECTED, entity);
+
 /** @throws OperatorError if a service injects the `FastRepository` of an entity that cannot have one */
 function repositoryOf(
   entity: Type<ObjectLiteral>,
   database: DataSource,
 ): FastRepository<ObjectLiteral> | null {
   const isPlain = whyNoShape(database.getMetadata(entity)) === undefined;
-  if (!isPlain && !Reflect.hasMetadata(IS_INJECTED, entity)) return null;
+  if (!isPlain && !isInjected(entity)) return null;
   const rows = new FastRepository(entity, database.manager);
   // Reads the shape at the start, so that a problem ends the start and not the first request.
   void rows.shape;
@@ -68,8 +71,13 @@ export class DataModule implements OnApplicationBootstrap {
     };
   }
 
-  /** @throws OperatorError for a `violation` of a constraint that does not exist */
+  /**
+   * @throws OperatorError for a `violation` of a constraint that does not exist, and for an entity with a `FastRepository` to
+   * which a provider has subscribed since
+   */
   async onApplicationBootstrap(): Promise<void> {
+    for (const entity of this.database.entityMetadatas)
+      if (typeof entity.target === 'function' && isInjected(entity.target)) requireShape(entity);
     // Commands set no `statement_timeout`, and report an outdated schema themselves.
     const { statement_timeout: timeout } =
       (this.database.options as { extra?: { statement_timeout?: number } }).extra ?? {};

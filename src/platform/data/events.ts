@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Observable } from 'rxjs';
 import { Config } from '../../config.js';
-import { TIMEOUTS } from '../database/index.js';
+import { sessionClient, TIMEOUTS } from '../database/index.js';
 import { Transactions } from './transactions.js';
 
 const CHANNEL = 'petstore_events';
@@ -151,14 +151,8 @@ export class Events implements BeforeApplicationShutdown {
   }
 
   private async connect(): Promise<Subscription> {
-    const { DATABASE_DIRECT_URL, DATABASE_URL } = this.config;
-    const client = new Client({
-      connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
-      application_name: 'petstore-events',
-      connectionTimeoutMillis: TIMEOUTS.connect,
-      query_timeout: TIMEOUTS.silence,
-      keepAlive: true,
-    });
+    const session = sessionClient(this.config, 'petstore-events');
+    const client = new Client({ ...session, query_timeout: TIMEOUTS.silence });
     const listeners = new Listeners();
     let hasEnded = false;
     let probe: NodeJS.Timeout | undefined;

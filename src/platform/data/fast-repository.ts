@@ -6,20 +6,20 @@ import {
   type SelectQueryBuilder,
 } from 'typeorm';
 import { isDeepStrictEqual } from 'node:util';
-import { ApiError, decodeCursor, type ErrorCode, Page, type Put } from '../api/index.js';
-import { SharedLookUps, type Sql } from '../database/index.js';
+import { ApiError, decodeCursor, type ErrorCode, Page } from '../api/index.js';
+import { Connections, type Row, SharedLookUps, type Sql } from '../database/index.js';
 import { isExactKey, Listing, type Order } from './listing.js';
 import { Pages } from './pages.js';
 import { Search, type SearchOrder } from './searches.js';
-import { convert, namesOf, requireValues, type Row, Shape, Statements, written } from './shape.js';
-import { insertRows, names, selectAmong, selectOne, update, upsertOne } from './sql.js';
+import { convert, namesOf, requireValues, Shape, written } from './shape.js';
+import { insertRows, matching, names, numbered, select, selectAmong, selectOne, update } from './sql.js';
 import { Transactions } from './transactions.js';
 import type { Filter, PageOptions, Values, Where, Which } from './values.js';
 
 /** What all repositories of an entity share. */
 interface Table {
   readonly shape: Shape;
-  readonly statements: Statements;
+  readonly connections: Connections;
   readonly pages: Pages;
   /** Look-ups by id; undefined where a row can have its id in another spelling. */
   readonly lookUps?: SharedLookUps<Row>;
@@ -62,39 +62,25 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return (await this.addRows([values]))[0]!;
   }
 
-  /** Inserts rows; returns them in the same order. Rows with values of the same columns are one statement, or a few. */
+  /** Inserts rows by one statement, or a few; returns them in the same order. An undefined value is none. */
   async addRows(values: readonly Values<Entity>[]): Promise<Entity[]> {
-    const { shape } = this;
-    const all = values.map((row) => shape.withInitial(row));
-    if (all.length === 0) return [];
-    const given = shape.given(Object.assign({}, ...all) as ObjectLiteral);
-    const alike = all.every((row) => given.every(({ property }) => row[property] !== undefined));
-    const most = alike && given.length > 0 ? Math.floor(MAX_PARAMETERS / given.length) : 1;
-    if (all.length > most)
-      return this.inTransaction(async () => {
-        const added: Entity[] = [];
-        for (let i = 0; i < values.length; i += most)
-          added.push(...(await this.addRows(values.slice(i, i + most))));
-        return added;
-      });
-    const { statements } = this.table;
-    const write = () => insertRows(shape, given, all.length);
-    // Without a name for several rows: every connection would keep a prepared statement for each number of rows.
-    const statement =
-      all.length === 1 ? statements.once(`insert ${namesOf(given)}`, write) : { text: write() };
-    const sent = all.flatMap((row) => written(given, row));
-    const stored = await statements.run(this.current, statement, sent);
-    if (stored.length < all.length)
-      throw new Error(`A trigger or a rule of ${shape.table} has skipped a row`);
-    return stored.map((row) => shape.hydrate(row) as Entity);
+    const batches = batchesOf(
+      this.shape,
+      values.map((row) => this.shape.withInitial(row)),
+    );
+    if (batches.length <= 1) return this.insertBatch(batches[0] ?? []);
+    return this.inTransaction(async () => {
+      const added: Entity[] = [];
+      for (const batch of batches) added.push(...(await this.insertBatch(batch)));
+      return added;
+    });
   }
 
-  /** Sets properties of all rows with these values; returns the rows, in no order. */
+  /** Sets properties of all rows with these values; returns the rows, in no order. An undefined value sets nothing. */
   async updateRows(which: Which<Entity>, values: Values<Entity>): Promise<Entity[]> {
     requireValues(which);
     const { shape } = this;
     const set = shape.given(values);
-    if (set.length === 0) throw new TypeError(`No value to set in ${shape.table}`);
     const by = shape.columnsIn(which);
     const filter: ObjectLiteral = which;
     const among = new Set(by.filter((column) => !column.isArray && Array.isArray(filter[column.property])));
@@ -104,33 +90,16 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
         ? (value as unknown[]).map((item) => convert(column, item))
         : convert(column, value);
     });
+    const write = () =>
+      set.length > 0
+        ? `${update(shape, set, by, numbered, among)} RETURNING ${names(shape.selected)}`
+        : select(shape, matching(by, numbered, among));
     const rows = await this.send(
       `update ${namesOf(set)} by ${namesOf(by)} among ${namesOf([...among])}`,
-      () => `${update(shape, set, by, (i) => `$${i + 1}`, among)} RETURNING ${names(shape.selected)}`,
+      write,
       [...written(set, values), ...conditions],
     );
     return rows.map((row) => shape.hydrate(row) as Entity);
-  }
-
-  /**
-   * Adds a row under a key that the caller gives, or sets the values of the existing row, by one statement. Of several at
-   * once, one adds the row.
-   * @param where the key, and values that an existing row must have too, such as its account; any other row is left
-   * unchanged
-   * @throws ApiError with the code `missing` where the existing row has other values
-   */
-  async putRow(where: Where<Entity>, values: Values<Entity>, missing: ErrorCode): Promise<Put<Entity>> {
-    const { shape } = this;
-    const fixed = shape.columnsWithKey(where).filter((column) => !shape.keys.includes(column));
-    const all = shape.withInitial({ ...values, ...where });
-    const given = shape.given(all);
-    const [row] = await this.send(
-      `put ${namesOf(given)} fixed by ${namesOf(fixed)}`,
-      () => upsertOne(shape, given, fixed),
-      written(given, all),
-    );
-    if (!row) throw new ApiError(missing);
-    return { row: shape.hydrate(row) as Entity, isCreated: row.at(-1) === true };
   }
 
   /**
@@ -184,7 +153,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     const { shape, current } = this;
     const search = new Search(this.metadata, query, order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, search);
-    const found = await search.find(this.table.statements, current, { limit, after });
+    const found = await search.find(this.table.connections, current, { limit, after });
     const shown = found.slice(0, limit);
     const ids = shown.map(({ id }) => id);
     const byIds = new Listing(this.metadata, { id: ids }, {});
@@ -207,8 +176,23 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /** Runs a prepared statement, written on first use, on the connection of the current call. @throws QueryFailedError */
   send(name: string, write: () => string, values: unknown[]): Promise<Row[]> {
-    const { statements } = this.table;
-    return statements.run(this.current, statements.once(name, write), values);
+    const { shape, connections } = this.table;
+    return connections.run(this.current, shape.once(name, write), values);
+  }
+
+  private async insertBatch(batch: readonly ObjectLiteral[]): Promise<Entity[]> {
+    if (batch.length === 0) return [];
+    const { shape, connections } = this.table;
+    const given = batch.map((row) => shape.given(row));
+    const write = () => insertRows(shape, given);
+    // Without a name for several rows: every connection would keep a prepared statement for each number of rows.
+    const statement =
+      batch.length === 1 ? shape.once(`insert ${namesOf(given[0]!)}`, write) : connections.statement(write());
+    const sent = batch.flatMap((row, i) => written(given[i]!, row));
+    const stored = await connections.run(this.current, statement, sent);
+    if (stored.length < batch.length)
+      throw new Error(`A trigger or a rule of ${shape.table} has skipped a row`);
+    return stored.map((row) => shape.hydrate(row) as Entity);
   }
 
   private async select(where: ObjectLiteral, lock: boolean): Promise<Row | undefined> {
@@ -240,25 +224,38 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 /** @throws OperatorError for an entity that is more than the columns of one table */
 function tableOf(entity: EntityMetadata): Table {
   const shape = new Shape(entity);
-  const statements = new Statements(shape);
-  return { shape, statements, pages: new Pages(shape, statements), lookUps: lookUpsOf(shape, statements) };
+  const connections = Connections.of(entity.dataSource);
+  return {
+    shape,
+    connections,
+    pages: new Pages(shape, connections),
+    lookUps: lookUpsOf(shape, connections),
+  };
 }
 
-function lookUpsOf(shape: Shape, statements: Statements): SharedLookUps<Row> | undefined {
+function lookUpsOf(shape: Shape, connections: Connections): SharedLookUps<Row> | undefined {
   const [key, ...more] = shape.keys;
   const isText = !key!.isArray && !key!.read && (key!.type === 'bigint' || key!.type === 'uuid');
   if (more.length > 0 || !isText) return undefined;
   const { manager } = shape.entity.dataSource;
   const place = shape.selected.indexOf(key!);
-  const findOne = statements.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
-  const findMany = statements.once('find among', () => selectAmong(shape, key!));
+  const findOne = shape.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
+  const findMany = shape.once('find among', () => selectAmong(shape, key!));
   return new SharedLookUps(async (ids) => {
     // PostgreSQL finds the row of a lone id in a third of the time.
     const rows = await (ids.length === 1
-      ? statements.run(manager, findOne, ids)
-      : statements.run(manager, findMany, [ids]));
+      ? connections.run(manager, findOne, ids)
+      : connections.run(manager, findMany, [ids]));
     return new Map(rows.map((row) => [String(row[place]), row]));
   });
+}
+
+/** The rows of each statement, which together have no more values than a statement can have. */
+function batchesOf(shape: Shape, rows: readonly ObjectLiteral[]): ObjectLiteral[][] {
+  const most = Math.floor(MAX_PARAMETERS / shape.columns.length);
+  return Array.from({ length: Math.ceil(rows.length / most) }, (_batch, i) =>
+    rows.slice(i * most, (i + 1) * most),
+  );
 }
 
 /** The id of a look-up by id alone; undefined if PostgreSQL spells the id in another way. */

@@ -1,7 +1,9 @@
 import type { ObjectLiteral } from 'typeorm';
+import { Deferred } from '../api/index.js';
 import type { FastRepository } from './fast-repository.js';
-import { namesOf, type Row, type Shape, written } from './shape.js';
-import { insertFrom, insertRows, namesIn, type Parameter, update } from './sql.js';
+import type { Row } from '../database/index.js';
+import { namesOf, type Shape, written } from './shape.js';
+import { insertFrom, insertRows, lock, namesIn, type Parameter, update } from './sql.js';
 import type { Values, Where } from './values.js';
 
 export interface Part {
@@ -39,7 +41,8 @@ export function setting<Entity extends ObjectLiteral>(
   return {
     name: `set ${shape.table} ${namesOf(set)} by ${namesOf(by)}`,
     values: [...written(set, values), ...written(by, where)],
-    text: (parameter) => `${update(shape, set, by, parameter)} RETURNING 1`,
+    text: (parameter) =>
+      set.length > 0 ? `${update(shape, set, by, parameter)} RETURNING 1` : lock(shape, by, parameter),
     otherwise,
   };
 }
@@ -72,10 +75,10 @@ export function belonging<Entity extends ObjectLiteral>(
 
 /**
  * A new row and the rows that belong to it, as one statement: PostgreSQL does all of it or nothing. An `Insert` is a value:
- * nothing is sent before `run`, and an operation with an `Idempotency-Key` adds the key and the answer to it
- * (`Idempotent`).
+ * nothing is sent before `run`. The service runs an `Insert` that the method of a controller returns, with an
+ * `Idempotency-Key` together with the key and the answer (`Idempotent`).
  */
-export class Insert<Entity extends ObjectLiteral> {
+export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
   private requirement?: Setting;
   private readonly belongings: Belonging[] = [];
   private readonly refusals: ((error: unknown) => never)[] = [];
@@ -83,7 +86,9 @@ export class Insert<Entity extends ObjectLiteral> {
   constructor(
     readonly rows: FastRepository<Entity>,
     private readonly values: Values<Entity>,
-  ) {}
+  ) {
+    super();
+  }
 
   /** Requires an update of another row. @throws Error for a second one, as either might be done without the other */
   requiring(required: Setting): this {
@@ -129,7 +134,7 @@ export class Insert<Entity extends ObjectLiteral> {
     const given = shape.given(all);
     const own = written(given, all);
     if (!requirement && belongings.length === 0)
-      return rows.send(`insert ${namesOf(given)}`, () => insertRows(shape, given, 1), own);
+      return rows.send(`insert ${namesOf(given)}`, () => insertRows(shape, [given]), own);
     const made: Part = {
       name: namesOf(given),
       values: own,

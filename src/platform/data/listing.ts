@@ -58,6 +58,14 @@ export class Listing implements Cursors {
     return value === undefined ? [id] : [sortValue(this.typeOf(this.sort!), value), id];
   }
 
+  /** A text that lists share whose pages differ by values alone. */
+  get form(): string {
+    const { equal, among, range, sort = '', isDescending } = this;
+    const names = equal.map(([name, value]) => (value === null ? `${name} null` : name));
+    const ends = range && [range.from !== undefined, range.to !== undefined];
+    return `${names.join()} ${among?.[0] ?? ''} ${ends?.join() ?? ''} ${sort} ${isDescending}`;
+  }
+
   /** A text that no other list has. */
   private get text(): string {
     const { entity, equal, among, range, sort = 'id', isDescending } = this;

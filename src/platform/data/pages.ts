@@ -1,10 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import type { EntityManager } from 'typeorm';
 import type { Position, Slice } from '../api/index.js';
-import { Connections, SharedRead, withoutDeadline } from '../database/index.js';
+import {
+  type Connections,
+  type Row,
+  SharedRead,
+  type Statement,
+  withoutDeadline,
+} from '../database/index.js';
 import { currentWork, NOBODY } from '../process/index.js';
 import { LEAST, type Listing, sortText, textOf } from './listing.js';
-import { convert, type Row, type Shape, type ShapeColumn, type Statements } from './shape.js';
+import { convert, type Shape, type ShapeColumn } from './shape.js';
 import { hiddenList, select } from './sql.js';
 import type { PageStart } from './values.js';
 
@@ -17,26 +23,29 @@ const MAX_SHARED = 1_000;
  */
 export class Pages {
   private readonly shared = new LRUCache<string, SharedRead<Slice>>({ max: MAX_SHARED });
+  /** The statements of pages, by the forms of their lists. */
+  private readonly written = new Map<string, Written>();
 
   constructor(
     private readonly shape: Shape,
-    private readonly statements: Statements,
+    private readonly connections: Connections,
   ) {}
 
   async read(manager: EntityManager, list: Listing, place: PageStart): Promise<Slice> {
-    const { statements } = this;
+    const { connections } = this;
     const { limit } = place;
-    const { text, values } = selectPage(this.shape, list, place);
-    const statement = statements.once(text, () => text);
-    const read = async () => this.cut(list, await statements.runList(manager, statement, values), limit);
+    const form = `${list.form} ${stepOf(limit)} ${place.after !== undefined}`;
+    const { statement, parameters } = this.written.getOrInsertComputed(form, () => this.write(list, place));
+    const values = parameters.map((parameter) => parameter(list, place.after));
+    const read = async () => this.cut(list, await connections.runList(manager, statement, values), limit);
     const work = currentWork.getStore();
     // In a transaction, or in an operation with connections of its own.
     if (manager.queryRunner || work?.hasOwnTime) return read();
-    const pool = Connections.of(manager.dataSource).primary;
+    const pool = connections.primary;
     const payers = work?.payers ?? NOBODY;
     // Nobody else waits with payers that have all the connections they may have.
     const own = pool.isFull(payers) ? payers.join() : '';
-    const question = `${own} ${text} ${JSON.stringify([limit, ...values.map(textOf)])}`;
+    const question = `${own} ${form} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
     if (!shared) {
       shared = new SharedRead((all) => {
@@ -48,6 +57,11 @@ export class Pages {
       this.shared.set(question, shared);
     }
     return shared.ask(payers);
+  }
+
+  private write(list: Listing, place: PageStart): Written {
+    const { text, parameters } = selectPage(this.shape, list, place);
+    return { statement: this.shape.once(text, () => text), parameters };
   }
 
   /** A page of the rows read, which are one more than the page. */
@@ -66,20 +80,30 @@ export class Pages {
   }
 }
 
-/** The values of a statement that is being written. Each method adds a value, and returns the SQL of its parameter. */
+/** The value of a parameter, in any list of the same form. */
+type Parameter = (list: Listing, after: Position | undefined) => unknown;
+
+interface Written {
+  readonly statement: Statement;
+  readonly parameters: readonly Parameter[];
+}
+
+/** The parameters of a statement that is being written. Each method adds one, and returns its SQL. */
 class Parameters {
-  readonly values: unknown[] = [];
+  readonly all: Parameter[] = [];
 
   /** A value that the planner may look at. */
-  readonly visible = (column: ShapeColumn, value: unknown): string =>
-    `$${this.values.push(convert(column, value))}`;
+  readonly visible = (column: ShapeColumn, value: Parameter): string =>
+    `$${this.all.push((list, after) => convert(column, value(list, after)))}`;
 
   /** A value that is hidden from the planner. */
-  readonly hidden = (column: ShapeColumn, value: unknown): string =>
+  readonly hidden = (column: ShapeColumn, value: Parameter): string =>
     `(SELECT CAST(${this.visible(column, value)} AS ${column.type}))`;
 
-  hiddenList(column: ShapeColumn, values: readonly unknown[]): string {
-    return hiddenList(`$${this.values.push(values.map((value) => convert(column, value)))}`, column);
+  /** The values of the list's `among`. */
+  hiddenList(column: ShapeColumn): string {
+    const values: Parameter = ({ among }) => among![1].map((value) => convert(column, value));
+    return hiddenList(`$${this.all.push(values)}`, column);
   }
 }
 
@@ -91,6 +115,7 @@ interface Fixed {
 
 /** LIMIT is a literal, so sizes are rounded up: ten statements instead of a hundred. */
 const STEP = 10;
+const stepOf = (limit: number) => Math.ceil(limit / STEP) * STEP;
 
 /** The alias of a joined list of values; no table has this name. */
 const ONE_OF = '"one of"';
@@ -100,9 +125,8 @@ function selectPage(
   shape: Shape,
   list: Listing,
   { limit, after }: PageStart,
-): { text: string; values: unknown[] } {
+): { text: string; parameters: readonly Parameter[] } {
   const parameters = new Parameters();
-  const { values } = parameters;
   const key = shape.keys[0]!;
   const order = list.sort === undefined ? [key] : [shape.column(list.sort), key];
   const among = list.among && shape.column(list.among[0]);
@@ -111,27 +135,27 @@ function selectPage(
   const write = isOfKeys ? parameters.visible : parameters.hidden;
   const nulls: ShapeColumn[] = [];
   const equal: Fixed[] = [];
-  for (const [name, value] of list.equal) {
+  for (const [i, [name, value]] of list.equal.entries()) {
     const column = shape.column(name);
     if (value === null) nulls.push(column);
-    else equal.push({ column, value: write(column, value) });
+    else equal.push({ column, value: write(column, (other) => other.equal[i]![1]) });
   }
   const last = isOfKeys ? undefined : among ? { column: among, value: `${ONE_OF}.v` } : equal.pop();
   const conditions = equal.map(({ column, value }) => `${column.sql} = ${value}`);
   conditions.push(...nulls.map(({ sql }) => `${sql} IS NULL`));
-  if (isOfKeys) conditions.push(`${key.sql} = ANY(${parameters.hiddenList(key, list.among![1])})`);
+  if (isOfKeys) conditions.push(`${key.sql} = ANY(${parameters.hiddenList(key)})`);
   conditions.push(...bounds(parameters, last, order, list, after));
   // With the null columns in front, only the index on them and the rest has this order.
   const columns = [...(isOfKeys ? [] : nulls), ...(last ? [last.column] : []), ...order];
-  const limited = `LIMIT ${Math.ceil(limit / STEP) * STEP + 1}`;
+  const limited = `LIMIT ${stepOf(limit) + 1}`;
   const text = `${select(shape, conditions)} ORDER BY ${inOrder(columns, list)} ${limited}`;
-  if (!among || isOfKeys) return { text, values };
+  if (!among || isOfKeys) return { text, parameters: parameters.all };
   // The first rows of each value; the page is the first of all these.
-  const all = `unnest(${parameters.hiddenList(among, list.among[1])}) AS ${ONE_OF}(v)`;
+  const all = `unnest(${parameters.hiddenList(among)}) AS ${ONE_OF}(v)`;
   const sorted = inOrder(order, list, 'found.');
   return {
     text: `SELECT found.* FROM ${all} CROSS JOIN LATERAL (${text}) AS found ORDER BY ${sorted} ${limited}`,
-    values,
+    parameters: parameters.all,
   };
 }
 
@@ -155,15 +179,30 @@ function bounds(
   const compare = (operator: string, values: string[]) =>
     `${rowOf(columns.slice(0, values.length).map(({ sql }) => sql))} ${operator} ${rowOf(values)}`;
   const least = order.map(({ type }) => `CAST('${LEAST[type]}' AS ${type})`);
-  const end = (value: unknown) => [...head, write(order[0]!, value), ...least.slice(1)];
-  const start = after && [...head, ...list.valuesOf(after).map((value, i) => write(order[i]!, value))];
+  const end = (value: Parameter) => [...head, write(order[0]!, value), ...least.slice(1)];
+  const start = after && [
+    ...head,
+    ...order.map((column, i) => write(column, (other, from) => other.valuesOf(from!)[i])),
+  ];
   const found: string[] = [];
   // A page that starts after a row needs no other bound on that side.
   if (start && !isDescending) found.push(compare('>', start));
-  else if (range?.from !== undefined) found.push(compare('>=', end(range.from)));
+  else if (range?.from !== undefined)
+    found.push(
+      compare(
+        '>=',
+        end((other) => other.range!.from),
+      ),
+    );
   else if (last) found.push(compare('>=', [...head, ...least]));
   if (start && isDescending) found.push(compare('<', start));
-  else if (range?.to !== undefined) found.push(compare('<', end(range.to)));
+  else if (range?.to !== undefined)
+    found.push(
+      compare(
+        '<',
+        end((other) => other.range!.to),
+      ),
+    );
   else if (last) found.push(compare('<=', head));
   return found;
 }

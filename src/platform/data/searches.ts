@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import type { EntityManager, EntityMetadata, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { ApiError, type Cursors, type Direction, isPlainText, type Position } from '../api/index.js';
-import { codeOf, type Sql } from '../database/index.js';
+import { codeOf, type Connections, type Sql } from '../database/index.js';
 import { isKeyOf, textOf } from './listing.js';
-import type { Statements } from './shape.js';
 import type { PageStart } from './values.js';
 
 export interface SearchOrder {
@@ -49,7 +48,11 @@ export class Search implements Cursors {
   }
 
   /** Finds the rows of a page and one more. @throws ApiError `invalid_cursor`, QueryFailedError */
-  async find(statements: Statements, manager: EntityManager, { limit, after }: PageStart): Promise<Found[]> {
+  async find(
+    connections: Connections,
+    manager: EntityManager,
+    { limit, after }: PageStart,
+  ): Promise<Found[]> {
     const { sql, parameters, columns, isDescending } = this;
     const values = after ? [...this.valuesIn(after.value)!, after.id] : [];
     const places = values.map((_value, i) => `$${parameters.length + i + 1}`);
@@ -61,12 +64,14 @@ export class Search implements Cursors {
     const text = `SELECT ${texts} FROM (${sql}) AS "search"${beyond} ORDER BY ${order} LIMIT ${limit + 1}`;
     const all = [...parameters, ...values];
     // Without a name: a feature may send any number of texts, and their words deserve a plan of their own.
-    const rows = await statements.runList(manager, { text }, all).catch((error: unknown) => {
-      // The first page was read with all values but these.
-      if (after && NO_VALUE.test(codeOf(error) ?? ''))
-        throw new ApiError('invalid_cursor', undefined, { cause: error });
-      throw error;
-    });
+    const rows = await connections
+      .runList(manager, connections.statement(text), all)
+      .catch((error: unknown) => {
+        // The first page was read with all values but these.
+        if (after && NO_VALUE.test(codeOf(error) ?? ''))
+          throw new ApiError('invalid_cursor', undefined, { cause: error });
+        throw error;
+      });
     return rows.map((row) => this.foundIn(row));
   }
 

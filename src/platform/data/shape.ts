@@ -1,15 +1,7 @@
-import { hash } from 'node:crypto';
 import { isDate } from 'node:util/types';
-import type { Pool, PoolClient } from 'pg';
-import {
-  type EntityManager,
-  type EntityMetadata,
-  type ObjectLiteral,
-  QueryFailedError,
-  QueryRunnerAlreadyReleasedError,
-} from 'typeorm';
+import type { EntityMetadata, EntitySubscriberInterface, ObjectLiteral } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
-import { Connections, type Statement } from '../database/index.js';
+import { Connections, type Row, type Statement } from '../database/index.js';
 import { OperatorError } from '../process/index.js';
 
 export function quoted(name: string, { dataSource }: EntityMetadata): string {
@@ -23,8 +15,6 @@ export function tableOf(entity: EntityMetadata): string {
     .map((part) => quoted(part, entity))
     .join('.');
 }
-
-export type Row = unknown[];
 
 type Convert = (value: unknown) => unknown;
 
@@ -66,16 +56,13 @@ export class Shape {
   /** The column with the time of the last change, if TypeORM sets it. */
   readonly updateColumn?: ShapeColumn;
   private readonly byProperty: ReadonlyMap<string, ShapeColumn>;
+  private readonly statements = new Map<string, Statement>();
   private readonly create: new () => ObjectLiteral;
   private readonly hasInitial: boolean;
 
   /** @throws OperatorError for an entity that is more than the columns of one table */
   constructor(readonly entity: EntityMetadata) {
-    const reason = whyNoShape(entity);
-    if (reason)
-      throw new OperatorError(
-        `${entity.name} cannot have a FastRepository: ${reason}. Use TypeORM's Repository with @InjectRepository(${entity.name}).`,
-      );
+    requireShape(entity);
     const all = new Map(entity.columns.map((column) => [column, shapeOf(column)]));
     this.table = tableOf(entity);
     this.columns = [...all.values()];
@@ -86,6 +73,14 @@ export class Shape {
     if (entity.updateDateColumn) this.updateColumn = all.get(entity.updateDateColumn);
     this.create = entity.target as new () => ObjectLiteral;
     this.hasInitial = Object.values(new this.create()).some((value) => value !== undefined);
+  }
+
+  /** The prepared statement with a key, which is its own among those of the table; written on first use. */
+  once(key: string, write: () => string): Statement {
+    const { dataSource, tableName } = this.entity;
+    return this.statements.getOrInsertComputed(key, () =>
+      Connections.of(dataSource).statement(write(), tableName),
+    );
   }
 
   /** @throws TypeError for a property that is no column */
@@ -179,47 +174,6 @@ export function written(columns: readonly ShapeColumn[], values: ObjectLiteral):
   return columns.map((column) => convert(column, values[column.property]));
 }
 
-/** The prepared statements of one table, each built and parsed once, unlike those of TypeORM. */
-export class Statements {
-  private readonly connections: Connections;
-  private readonly all = new Map<string, Statement>();
-
-  constructor(private readonly shape: Shape) {
-    this.connections = Connections.of(shape.entity.dataSource);
-  }
-
-  /** The statement with a key, which is its own among those of the table; written on first use. */
-  once(key: string, write: () => string): Statement {
-    let statement = this.all.get(key);
-    if (!statement) {
-      const text = write();
-      // PostgreSQL cuts names after 63 bytes; processes behind a pooler share sessions, so a name must mean one text.
-      const name = `${this.shape.entity.tableName.slice(0, 15)}_${hash('sha256', text, 'base64url').slice(0, 16)}`;
-      this.all.set(key, (statement = { name, text }));
-    }
-    return statement;
-  }
-
-  /** Runs in the transaction of a manager if it has one, else on any connection of the pool. @throws QueryFailedError */
-  async run({ queryRunner }: EntityManager, statement: Statement, values: unknown[]): Promise<Row[]> {
-    if (!queryRunner) return this.runOn(this.connections.primary, statement, values);
-    if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
-    return this.runOn((await queryRunner.connect()) as PoolClient, statement, values);
-  }
-
-  /** Runs the statement of a list: as `run` does, but without a transaction wherever lists are read from. */
-  runList(manager: EntityManager, statement: Statement, values: unknown[]): Promise<Row[]> {
-    if (manager.queryRunner) return this.run(manager, statement, values);
-    return this.connections.readList((connection) => this.runOn(connection, statement, values));
-  }
-
-  private runOn(connection: Pool | PoolClient, statement: Statement, values: unknown[]) {
-    return this.connections.run(connection, statement, values).catch((error: Error) => {
-      throw new QueryFailedError(statement.text, values, error);
-    });
-  }
-}
-
 /** A copy of a value that several entities may share, unless only its parser knows its class. */
 function copyOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
@@ -248,6 +202,15 @@ export function requireValues(where: ObjectLiteral): void {
     throw new TypeError(`No value to look for: ${missing ?? 'none'}`);
 }
 
+/** @throws OperatorError for an entity that is more than the columns of one table */
+export function requireShape(entity: EntityMetadata): void {
+  const reason = whyNoShape(entity);
+  if (reason)
+    throw new OperatorError(
+      `${entity.name} cannot have a FastRepository: ${reason}. Use TypeORM's Repository with @InjectRepository(${entity.name}).`,
+    );
+}
+
 /** Why an entity is more than the columns of one table that `shapeOf` can convert as TypeORM does; undefined if it is not. */
 export function whyNoShape(entity: EntityMetadata): string | undefined {
   const { embeddeds, eagerRelations, lazyRelations, listeners, inheritancePattern, treeType } = entity;
@@ -257,14 +220,23 @@ export function whyNoShape(entity: EntityMetadata): string | undefined {
   if (lazyRelations.length > 0) return `the relation ${lazyRelations[0]!.propertyName} is lazy`;
   if (listeners.length > 0) return `${listeners[0]!.propertyName} listens to it`;
   if (inheritancePattern ?? treeType) return 'it is part of a hierarchy';
-  const subscriber = entity.dataSource.subscribers.find((each) => listensTo(each.listenTo?.(), entity));
+  const subscriber = entity.dataSource.subscribers.find((each) => listensTo(each, entity));
   if (subscriber) return `${subscriber.constructor.name} subscribes to it`;
   const wrong = entity.columns.map(whyNoColumn).find((reason) => reason !== undefined);
   return wrong ?? (entity.primaryColumns.length === 0 ? 'it has no primary key' : undefined);
 }
 
-function listensTo(listened: Function | string | undefined, { target }: EntityMetadata): boolean {
-  if (listened === undefined || listened === target) return true;
+const CHANGES = ['Insert', 'Update', 'Remove', 'SoftRemove', 'Recover'];
+/** TypeORM's events of rows, and of statements, which know no entity. Events of transactions happen here too. */
+const ROW_EVENTS = ['afterLoad', ...CHANGES.flatMap((change) => [`before${change}`, `after${change}`])];
+const STATEMENT_EVENTS = ['beforeQuery', 'afterQuery'];
+
+/** Whether TypeORM tells a subscriber of the rows of an entity. */
+function listensTo(subscriber: EntitySubscriberInterface, { target }: EntityMetadata): boolean {
+  if (STATEMENT_EVENTS.some((name) => name in subscriber)) return true;
+  if (!ROW_EVENTS.some((name) => name in subscriber)) return false;
+  const listened = subscriber.listenTo?.();
+  if (!listened || listened === target) return true;
   return (
     typeof listened === 'function' && typeof target === 'function' && target.prototype instanceof listened
   );

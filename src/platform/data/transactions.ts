@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Client } from 'pg';
+import type { PoolClient } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
-import { codeOf } from '../database/index.js';
+import { codeOf, Connections, type Statement } from '../database/index.js';
 
 /** SQLSTATE `in_failed_sql_transaction`. */
 const IN_FAILED_TRANSACTION = '25P02';
+
+/** `pg` has the property, its types do not. */
+type Connected = PoolClient & { readonly pipeline?: boolean };
 
 interface Session {
   readonly manager: EntityManager;
@@ -12,9 +15,12 @@ interface Session {
   hasEnded: boolean;
   /** The failure of a nested `run`, which undoes the whole transaction. */
   failure?: { readonly error: unknown };
-  /** Its last statement, sent together with COMMIT. */
-  last?: () => Promise<unknown>;
+  /** Its last statement with its values, sent together with COMMIT. */
+  last?: readonly [Statement, readonly unknown[]];
 }
+
+/** Fails in a transaction that PostgreSQL has undone. */
+const PROBE: Statement = { text: 'SELECT', rowMode: 'array' };
 
 const instances = new WeakMap<DataSource, Transactions>();
 
@@ -66,11 +72,11 @@ export class Transactions {
   }
 
   /** Sends a statement last, together with COMMIT. @throws Error without an open transaction, or for a second statement */
-  last(statement: () => Promise<unknown>): void {
+  last(statement: Statement, values: readonly unknown[]): void {
     const { current } = this;
     if (!current || current.last)
       throw new Error('Only an open transaction can have a last statement, and only one');
-    current.last = statement;
+    current.last = [statement, values];
   }
 
   private get current(): Session | undefined {
@@ -100,14 +106,17 @@ export class Transactions {
     try {
       const result = await this.sessions.run(session, () => work(manager));
       if (session.failure) throw session.failure.error;
-      const client = (await manager.queryRunner!.connect()) as Client;
-      const last = session.last ?? (() => client.query('SELECT'));
-      const isWhole = this.sessions.run(session, last).catch((cause: unknown) => {
-        if (codeOf(cause) !== IN_FAILED_TRANSACTION) throw cause;
-        throw new Error('The transaction was undone: a failure of one of its statements was ignored', {
-          cause,
+      const client = (await manager.queryRunner!.connect()) as Connected;
+      // `send` has sent the statement when it returns, and COMMIT is sent after this method.
+      const [last, values] = session.last ?? [PROBE, []];
+      const isWhole = Connections.of(this.database)
+        .send(client, last, values)
+        .catch((cause: unknown) => {
+          if (codeOf(cause) !== IN_FAILED_TRANSACTION) throw cause;
+          throw new Error('The transaction was undone: a failure of one of its statements was ignored', {
+            cause,
+          });
         });
-      });
       isWhole.catch(() => {});
       if (!client.pipeline) await isWhole;
       return { result, isWhole };

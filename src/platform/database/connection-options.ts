@@ -1,9 +1,9 @@
-import type { ClientBase, PoolConfig } from 'pg';
+import type { ClientBase, ClientConfig, PoolConfig } from 'pg';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
-import { lendingPg, OWN_TIME_CONNECTIONS, type OwnTime } from './lent-pool.js';
-import { checkClient, prepareSession, TIMEOUTS } from './session-settings.js';
+import { lendingPg, type Slow } from './lent-pool.js';
+import { CHECK_CLIENT, prepareSession, TIMEOUTS } from './session-settings.js';
 
 /**
  * Options of all pools but that of slow operations. With `pipeline`, the statements of a transaction need not wait for each
@@ -13,7 +13,7 @@ const COMMON = { keepAlive: true, pipeline: true, onConnect: prepareSession };
 
 /** The options of the connections for requests: the pool of TypeORM to the primary, and pools to replicas. */
 export function poolOptions(config: Config): ConnectionOptions {
-  const { DATABASE_URL, DATABASE_DIRECT_URL, DATABASE_REPLICA_URLS, DATABASE_PREPARED_STATEMENTS } = config;
+  const { DATABASE_URL, DATABASE_REPLICA_URLS, DATABASE_PREPARED_STATEMENTS } = config;
   const pool = {
     ...COMMON,
     max: config.DATABASE_POOL_SIZE,
@@ -23,31 +23,45 @@ export function poolOptions(config: Config): ConnectionOptions {
     lock_timeout: TIMEOUTS.lock,
     idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
   };
-  const longestMs = config.OPERATION_MAX_SECONDS * 1_000;
-  const ownTime: OwnTime = {
-    statement_timeout: longestMs,
-    query_timeout: longestMs,
-    connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
-    // With `pipeline`, the end of a connection waits for its statement, which may run for long.
-    pipeline: false,
-    onConnect: prepareSlowSession,
-  };
   return {
     type: 'postgres',
     driver: lendingPg(),
     url: DATABASE_URL,
     applicationName: 'petstore',
     connectTimeoutMS: TIMEOUTS.connect,
-    extra: { ...pool, ownTime },
+    extra: { ...pool, slow: slowOptions(config) },
     preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
     replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) => replicaPool(pool, url)),
+  };
+}
+
+/** A session past any pooler. */
+export function sessionClient({ DATABASE_DIRECT_URL, DATABASE_URL }: Config, name: string) {
+  return {
+    connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
+    application_name: name,
+    connectionTimeoutMillis: TIMEOUTS.connect,
+    keepAlive: true,
+  } satisfies ClientConfig;
+}
+
+function slowOptions(config: Config): Slow {
+  const longestMs = config.OPERATION_MAX_SECONDS * 1_000;
+  return {
+    ...sessionClient(config, 'petstore-streams'),
+    max: config.DATABASE_STREAMS,
+    statement_timeout: longestMs,
+    query_timeout: longestMs,
+    // With `pipeline`, the end of a connection waits for its statement, which may run for long, and there are no cursors.
+    pipeline: false,
+    onConnect: prepareSlowSession,
   };
 }
 
 /** PostgreSQL ends a slow statement soon after its connection. */
 async function prepareSlowSession(client: ClientBase): Promise<void> {
   await prepareSession(client);
-  await client.query(checkClient(false));
+  await client.query(CHECK_CLIENT);
 }
 
 function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
@@ -60,14 +74,15 @@ function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
 }
 
 /** The options of a command, which waits patiently for a busy server: no client waits for an answer. */
-export function commandOptions({ DATABASE_URL, DATABASE_PREPARED_STATEMENTS }: Config): ConnectionOptions {
+export function commandOptions(config: Config): ConnectionOptions {
+  const { DATABASE_URL, DATABASE_PREPARED_STATEMENTS } = config;
   return {
     type: 'postgres',
     driver: lendingPg(),
     url: DATABASE_URL,
     applicationName: 'petstore-command',
     connectTimeoutMS: TIMEOUTS.start,
-    extra: { ...COMMON, max: 1 },
+    extra: { ...COMMON, max: 1, slow: slowOptions(config) },
     preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
   };
 }
@@ -93,9 +108,9 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
 /** Connections of a process for its jobs, which need sessions of their own. */
 export const JOB_CONNECTIONS = 2;
 
-/** Connections of a process outside its pool: for jobs, events, slow operations and streams of rows. */
+/** Connections of a process outside its pool: for jobs, events, and what is slow. */
 function besidePool({ DATABASE_STREAMS }: Config): number {
-  return JOB_CONNECTIONS + 1 + OWN_TIME_CONNECTIONS + DATABASE_STREAMS;
+  return JOB_CONNECTIONS + 1 + DATABASE_STREAMS;
 }
 
 /** Connections for migrations, commands and people. */

@@ -1,5 +1,11 @@
-import { DatabaseError, Pool, type PoolClient, type PoolConfig, types } from 'pg';
-import type { DataSource } from 'typeorm';
+import { hash } from 'node:crypto';
+import { DatabaseError, Pool, type PoolClient, type PoolConfig, type QueryArrayConfig, types } from 'pg';
+import {
+  type DataSource,
+  type EntityManager,
+  QueryFailedError,
+  QueryRunnerAlreadyReleasedError,
+} from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { LendingPg, LentPool } from './lent-pool.js';
 import { Replicas } from './replicas.js';
@@ -16,13 +22,12 @@ declare global {
   }
 }
 
-/** A statement. The SQL of a named statement is fixed: a connection parses it once. */
-export interface Statement {
-  readonly name?: string;
+/** A statement with all that does not change from one run to the next: `pg` copies what is an option's own, and not its prototype. */
+export interface Statement extends QueryArrayConfig {
   readonly text: string;
 }
 
-type Row = unknown[];
+export type Row = unknown[];
 
 /** The options of TypeORM, and those of this service. */
 export type ConnectionOptions = PostgresDataSourceOptions & {
@@ -56,20 +61,48 @@ export class Connections {
     return instances.getOrInsertComputed(database, (source) => new Connections(source));
   }
 
-  /** Reads lists, outside of transactions: from a replica if one is as current as the primary. */
-  readList<T>(work: (connection: Pool | PoolClient) => Promise<T>): Promise<T> {
-    return this.replicas ? this.replicas.read(work) : work(this.primary);
+  /**
+   * A statement of a fixed text, which a connection parses once if it has a label.
+   * @param label begins the name of the prepared statement
+   */
+  statement(text: string, label?: string): Statement {
+    const statement = { text, types: EXACT, rowMode: 'array' as const };
+    if (label === undefined || !this.preparesStatements) return statement;
+    // PostgreSQL cuts names after 63 bytes; processes behind a pooler share sessions, so a name must mean one text.
+    return { ...statement, name: `${label.slice(0, 15)}_${hash('sha256', text, 'base64url').slice(0, 16)}` };
   }
 
-  /** Rows as arrays of column values. @throws the error of PostgreSQL; a useless connection is closed, its work undone */
-  async run(connection: Pool | PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    if (connection instanceof Pool) return this.runOn(await connection.connect(), statement, values);
-    try {
-      return await this.send(connection, statement, values);
-    } catch (error) {
-      if (!isAnswer(error)) void connection.end();
-      throw error;
-    }
+  /**
+   * Runs a statement in the transaction of a manager if it has one, else on any connection of the pool.
+   * @returns rows as arrays of column values
+   * @throws QueryFailedError; a useless connection is closed, its work undone
+   */
+  async run(
+    { queryRunner }: EntityManager,
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<Row[]> {
+    if (!queryRunner) return this.runOn(this.primary, statement, values);
+    if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
+    return this.send((await queryRunner.connect()) as PoolClient, statement, values);
+  }
+
+  /** Runs the statement of a list: as `run` does, but without a transaction wherever lists are read from. */
+  runList(manager: EntityManager, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    if (manager.queryRunner) return this.run(manager, statement, values);
+    const read = (connection: Pool | PoolClient) =>
+      connection instanceof Pool
+        ? this.runOn(connection, statement, values)
+        : this.send(connection, statement, values);
+    return this.replicas ? this.replicas.read(read) : read(this.primary);
+  }
+
+  /** Sends a statement before it returns. @throws as `run` does */
+  send(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    return query(client, statement, values).catch((error: unknown) => {
+      if (!isAnswer(error)) void client.end();
+      throw failure(error, statement, values);
+    });
   }
 
   /** Closes the pools to replicas; TypeORM closes its own. */
@@ -78,33 +111,34 @@ export class Connections {
   }
 
   /** Unlike `query` of the pool, keeps the connection after an error that the server answered. */
-  private async runOn(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  private async runOn(pool: Pool, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     try {
-      const rows = await this.send(client, statement, values);
-      client.release();
-      return rows;
+      const client = await pool.connect();
+      try {
+        const rows = await query(client, statement, values);
+        client.release();
+        return rows;
+      } catch (error) {
+        // The server has run nothing: sends the statement again without a name, then closes the connection.
+        if (isLostStatement(error))
+          return await query(client, this.statement(statement.text), values).finally(() =>
+            client.release(true),
+          );
+        client.release(isAnswer(error) ? undefined : (error as Error));
+        throw error;
+      }
     } catch (error) {
-      // The server has run nothing: sends the statement again without a name, then closes the connection.
-      if (isLostStatement(error))
-        return this.send(client, { text: statement.text }, values).finally(() => client.release(true));
-      client.release(isAnswer(error) ? undefined : (error as Error));
-      throw error;
+      throw failure(error, statement, values);
     }
   }
+}
 
-  private async send(
-    client: PoolClient,
-    { name, text }: Statement,
-    values: readonly unknown[],
-  ): Promise<Row[]> {
-    const sent = {
-      name: this.preparesStatements ? name : undefined,
-      text,
-      values: [...values],
-      types: EXACT,
-    };
-    return (await client.query<Row>({ ...sent, rowMode: 'array' })).rows;
-  }
+async function query(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+  return (await client.query<Row>(Object.create(statement) as Statement, values as unknown[])).rows;
+}
+
+function failure(error: unknown, { text }: Statement, values: readonly unknown[]): QueryFailedError {
+  return new QueryFailedError(text, values as unknown[], error as Error);
 }
 
 /** Whether the server has refused a statement, and the connection is good for the next one. */

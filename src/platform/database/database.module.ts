@@ -1,9 +1,8 @@
 import { type DynamicModule, Global, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { Config } from '../../config.js';
-import { cached, currentWork } from '../process/index.js';
+import { cached, currentWork, within } from '../process/index.js';
 import { Metrics, MetricsModule } from '../telemetry/index.js';
 import { type ConnectionOptions, Connections } from './connections.js';
 import { loadMigrations } from './migrate.js';
@@ -27,10 +26,11 @@ export class SchemaCheck {
   private names?: Promise<string[]>;
 
   /** The problem of the database, queried at most once a second; newer migrations are none. @throws what the query throws */
-  readonly findProblem = cached(
-    () => Promise.race([currentWork.run(undefined, () => this.query()), timeOut()]),
-    KEPT,
-  );
+  readonly findProblem = cached(async () => {
+    const state = currentWork.run(undefined, async () => ({ problem: await this.query() }));
+    const found = await within(PATIENCE_MS, state);
+    return found ? found.problem : `the database has not answered within ${PATIENCE_MS} ms`;
+  }, KEPT);
 
   constructor(private readonly database: DataSource) {}
 
@@ -41,11 +41,6 @@ export class SchemaCheck {
     const missing = (await this.names).filter((name) => !state.applied.includes(name));
     return missing.length > 0 ? `the database lacks ${missing.join(', ')}` : undefined;
   }
-}
-
-async function timeOut(): Promise<string> {
-  await sleep(PATIENCE_MS, undefined, { ref: false });
-  return `the database has not answered within ${PATIENCE_MS} ms`;
 }
 
 @Injectable()

@@ -1,5 +1,11 @@
-export { commandOptions, JOB_CONNECTIONS, poolOptions, sessionOptions } from './connection-options.js';
-export { Connections, type Statement } from './connections.js';
+export {
+  commandOptions,
+  JOB_CONNECTIONS,
+  poolOptions,
+  sessionClient,
+  sessionOptions,
+} from './connection-options.js';
+export { Connections, type Row, type Statement } from './connections.js';
 export { DatabaseModule, SchemaCheck } from './database.module.js';
 export { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 export { codeOf, explain, isUnavailable } from './unavailable.js';

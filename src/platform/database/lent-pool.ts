@@ -6,13 +6,19 @@ import { isUnavailable, NoConnection } from './unavailable.js';
 
 type Callback = (error?: Error, client?: PoolClient, release?: (reason?: Error | boolean) => void) => void;
 
-/** Connections of a process for operations with a time limit of their own: reports. */
-export const OWN_TIME_CONNECTIONS = 2;
-
-/** The options that differ for these. A pooler would not pass the time-outs on, so these connections lead past it. */
-export type OwnTime = Pick<
+/**
+ * The options that differ for what is slow: operations with a time limit of their own, such as reports, and streams of rows. A
+ * pooler would not pass the time-outs on, so these connections lead past it.
+ */
+export type Slow = Pick<
   PoolConfig,
-  'statement_timeout' | 'query_timeout' | 'connectionString' | 'pipeline' | 'onConnect'
+  | 'max'
+  | 'application_name'
+  | 'statement_timeout'
+  | 'query_timeout'
+  | 'connectionString'
+  | 'pipeline'
+  | 'onConnect'
 >;
 
 interface Loan {
@@ -30,17 +36,17 @@ interface Loan {
 export class LentPool extends Pool {
   private readonly quota: Quota;
   private readonly loans = new WeakMap<PoolClient, Loan>();
-  /** The pool of operations with a time of their own, and whether this is that pool. */
-  private readonly ownTime?: LentPool;
-  private readonly hasOwnTime: boolean;
+  /** The pool of what is slow. */
+  readonly slow?: LentPool;
+  private readonly isSlow: boolean;
 
-  constructor({ ownTime, ...config }: PoolConfig & { ownTime?: OwnTime } = {}) {
+  constructor({ slow, ...config }: PoolConfig & { slow?: Slow } = {}) {
     super(config);
     this.quota = new Quota(this.options.max);
-    this.hasOwnTime = config.pipeline === false;
-    if (ownTime) {
-      this.ownTime = new LentPool({ ...config, ...ownTime, max: OWN_TIME_CONNECTIONS });
-      this.ownTime.on('error', (error, client) => this.emit('error', error, client));
+    this.isSlow = config.pipeline === false;
+    if (slow) {
+      this.slow = new LentPool({ ...config, ...slow });
+      this.slow.on('error', (error, client) => this.emit('error', error, client));
     }
     const { connectionTimeoutMillis } = this.options;
     // At the start, no client waits for an answer, and loading the service on a busy machine takes longer.
@@ -80,7 +86,7 @@ export class LentPool extends Pool {
   override connect(callback?: Callback): Promise<PoolClient> | void {
     const current = currentWork.getStore();
     const work = current?.isOver ? undefined : current;
-    const lent = work?.hasOwnTime && this.ownTime ? this.ownTime.connect() : this.lend(work);
+    const lent = work?.hasOwnTime && this.slow ? this.slow.connect() : this.lend(work);
     if (!callback) return lent;
     const call = AsyncLocalStorage.bind(callback);
     lent.then(
@@ -92,7 +98,7 @@ export class LentPool extends Pool {
   override end(): Promise<void>;
   override end(callback: () => void): void;
   override end(callback?: () => void): Promise<void> | void {
-    void this.ownTime?.end();
+    void this.slow?.end();
     return callback ? super.end(callback) : super.end();
   }
 
@@ -132,7 +138,7 @@ export class LentPool extends Pool {
     if (!work || work.left === Infinity) return undefined;
     const end = () => {
       if (work.left === Infinity) return;
-      if (this.hasOwnTime) void client.end();
+      if (this.isSlow) void client.end();
       else loan.restore = refuseFurther(client);
     };
     return setTimeout(end, Math.max(0, Math.floor(work.left - TIMEOUTS.abortMargin)));

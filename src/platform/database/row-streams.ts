@@ -3,11 +3,10 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import QueryStream from 'pg-query-stream';
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
-import { Config } from '../../config.js';
 import { currentWork } from '../process/index.js';
-import { EXACT } from './connections.js';
-import { LentPool, withoutDeadline } from './lent-pool.js';
-import { checkClient, prepareSession, TIMEOUTS } from './session-settings.js';
+import { Connections, EXACT } from './connections.js';
+import { withoutDeadline } from './lent-pool.js';
+import { TIMEOUTS } from './session-settings.js';
 import { NoConnection } from './unavailable.js';
 
 /** A query in SQL, with parameters `$1` and so on. */
@@ -22,8 +21,10 @@ export type Rows<Row> = Readable & AsyncIterable<Row>;
 /** Rows per fetch. */
 const BATCH = 100;
 
-/** A transaction, which a pooler keeps on one connection. It has no time limit, and ends with its client. */
-const BEGIN = `START TRANSACTION; SET LOCAL statement_timeout = 0; ${checkClient(true)}`;
+/** A transaction without a time limit, which ends with its client. */
+const BEGIN = 'START TRANSACTION; SET LOCAL statement_timeout = 0';
+/** The longest time-out of Node: `silence` watches over a stream. */
+const NO_TIMEOUT = 2_147_483_647;
 
 /** A stream that fails when its server has sent nothing for too long. */
 class RowStream extends QueryStream {
@@ -54,9 +55,8 @@ class RowStream extends QueryStream {
 @Injectable()
 export class RowStreams implements OnApplicationShutdown {
   private readonly open = new Set<Readable>();
-  private pool?: LentPool;
 
-  constructor(private readonly config: Config) {}
+  constructor(private readonly connections: Connections) {}
 
   /**
    * Runs a query as `stream()` of TypeORM does: in one snapshot, outside of any open transaction. Resolves when the first
@@ -70,6 +70,7 @@ export class RowStreams implements OnApplicationShutdown {
       'sql' in query ? [query.sql, query.parameters] : query.getQueryAndParameters();
     const client = await this.connect();
     const rows = new RowStream(sql, [...parameters], { types: EXACT, batchSize: BATCH });
+    Object.assign(rows, { query_timeout: NO_TIMEOUT });
     this.open.add(rows);
     // The reader gets the error too; without a reader, the error must not end the process.
     rows
@@ -85,15 +86,13 @@ export class RowStreams implements OnApplicationShutdown {
   }
 
   /** A stream that is still open then can no longer be answered. */
-  async onApplicationShutdown(): Promise<void> {
+  onApplicationShutdown(): void {
     for (const rows of this.open) rows.destroy();
-    await this.pool?.end();
   }
 
   private async connect(): Promise<PoolClient> {
-    this.pool ??= this.newPool();
     // The stream releases the connection at its end, and has no deadline of a request.
-    const client = await withoutDeadline(() => this.pool!.connect());
+    const client = await withoutDeadline(() => this.connections.primary.slow!.connect());
     try {
       await client.query(BEGIN);
       return client;
@@ -101,20 +100,6 @@ export class RowStreams implements OnApplicationShutdown {
       client.release(true);
       throw error;
     }
-  }
-
-  private newPool(): LentPool {
-    const { DATABASE_DIRECT_URL, DATABASE_URL, DATABASE_STREAMS } = this.config;
-    const pool = new LentPool({
-      connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
-      application_name: 'petstore-streams',
-      max: DATABASE_STREAMS,
-      connectionTimeoutMillis: TIMEOUTS.connect,
-      keepAlive: true,
-      onConnect: prepareSession,
-    });
-    pool.on('error', () => {});
-    return pool;
   }
 }
 

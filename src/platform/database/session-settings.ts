@@ -74,11 +74,9 @@ export async function prepareSession(client: ClientBase): Promise<void> {
 /**
  * Lets a server that works on a statement check every second whether its client is still connected (not on Windows, which has
  * no such check).
- * @param isLocal whether only until the end of the transaction
  */
-export const checkClient = (isLocal: boolean) =>
-  `SELECT set_config('client_connection_check_interval', '1000', ${isLocal}) FROM pg_settings
-    WHERE name = 'dynamic_shared_memory_type' AND setting <> 'windows'`;
+export const CHECK_CLIENT = `SELECT set_config('client_connection_check_interval', '1000', false) FROM pg_settings
+  WHERE name = 'dynamic_shared_memory_type' AND setting <> 'windows'`;
 
 const MISSING = `SELECT name FROM pg_settings WHERE setting = '0'
   AND name IN ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')

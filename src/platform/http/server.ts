@@ -6,8 +6,16 @@ import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
-import { entityTag, hasSuccess, isFresh, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
-import { Insert } from '../data/index.js';
+import {
+  Deferred,
+  entityTag,
+  finishing,
+  hasSuccess,
+  isFresh,
+  isTagged,
+  JsonText,
+  type RoutedRequest,
+} from '../api/index.js';
 import { claimPort, listen } from '../process/index.js';
 import { Connections } from './connection.js';
 import { setGuideOrigin } from './errors.js';
@@ -83,27 +91,33 @@ export class HttpAdapter extends ExpressAdapter {
   /**
    * Writes the value of a controller method with the serializer of its operation; Express's `json` would stringify, hash and
    * negotiate it. Any other value goes to Express.
-   * @throws Error for an `Insert`: its row is not written, and its answer would be an empty object
    */
   override reply(response: Response, body: unknown, status = response.statusCode): unknown {
-    // Answered at the deadline, or the client has gone: the file would stay open.
-    if (Exchange.of(response)?.isOver) {
-      if (body instanceof StreamableFile) body.getStream().destroy();
+    // A method without `@Operation` has returned it.
+    if (body instanceof Deferred) return body.run().then((made) => this.reply(response, made, status));
+    if (body instanceof StreamableFile) {
+      if (!Exchange.of(response)?.isOver) return super.reply(response, withErrorHandler(body), status);
+      // The file would stay open.
+      body.getStream().destroy();
       return response;
     }
-    const { operation } = response.req as Partial<RoutedRequest>;
-    // The start finds only methods whose declared type is `Insert`, not a promise of one.
-    if (body instanceof Insert)
-      throw new Error(`${operation?.id} has returned an Insert, which nothing runs without @Idempotent()`);
-    if (body instanceof StreamableFile) return super.reply(response, withErrorHandler(body), status);
-    const isSuccess = status < 300;
-    // A text of an operation that also gives text is not serialized.
-    const isObject = typeof body === 'object' && body !== null;
-    const serialize = isSuccess && isObject ? operation?.serialize : undefined;
-    const json = body instanceof JsonText ? body : serialize?.(body as object);
+    const final = finishing.get(response);
+    if (final?.status !== status) return this.write(response, body, status, textOf(response, body, status));
+    // Of what is no JSON otherwise, an idempotent operation has objects alone.
+    const json =
+      textOf(response, body, status) ?? (isObject(body) ? new JsonText(JSON.stringify(body)) : undefined);
+    const text = final.text(json, body);
+    if (!(text instanceof Promise)) return this.write(response, body, status, text);
+    return text.then((one) => this.write(response, body, status, one));
+  }
+
+  private write(response: Response, body: unknown, status: number, json: JsonText | undefined): unknown {
+    // Answered at the deadline, or the client has gone.
+    if (Exchange.of(response)?.isOver) return response;
     if (!json) return super.reply(response, body, status);
     response.statusCode = status;
-    if (operation && isSuccess && isTagged(operation)) {
+    const { operation } = response.req as Partial<RoutedRequest>;
+    if (operation && isSuccess(status) && isTagged(operation)) {
       const tag = entityTag(json);
       if (!hasSuccess(operation, 304)) response.setHeader('ETag', tag);
       else if (isFresh(response.req, response, tag)) return response.status(304).end();
@@ -169,6 +183,16 @@ export class HttpAdapter extends ExpressAdapter {
     clearInterval(closer);
     this.connections.streams.stop();
   }
+}
+
+const isSuccess = (status: number) => status < 300;
+const isObject = (body: unknown): body is object => typeof body === 'object' && body !== null;
+
+/** The text of a value by the serializer of its operation; undefined if that has none, as for a text beside JSON. */
+function textOf({ req }: Response, body: unknown, status: number): JsonText | undefined {
+  const { operation } = req as Partial<RoutedRequest>;
+  if (body instanceof JsonText) return body;
+  return isSuccess(status) && isObject(body) ? operation?.serialize?.(body) : undefined;
 }
 
 const DEFAULT_ERROR_HANDLER = String(new StreamableFile(Buffer.alloc(0)).errorHandler);

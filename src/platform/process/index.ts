@@ -5,3 +5,4 @@ export * from './identity-provider.js';
 export * from './lifecycle.js';
 export * from './quota.js';
 export * from './shown-error.js';
+export * from './within.js';

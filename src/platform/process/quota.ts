@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ServerResponse } from 'node:http';
 
 /**
  * Who pays for what a piece of work holds: the network of the client and, once it is known, its account; `jobs`; nobody (an empty
@@ -10,6 +11,8 @@ export const NOBODY: Payers = [];
 
 /** The request or the job that a call works for. */
 export interface Work {
+  /** The answer, of a request. */
+  readonly response?: ServerResponse;
   /** Who pays for what it holds. */
   readonly payers: Payers;
   /** Milliseconds until the answer is due; infinite where no client waits for one. */

@@ -14,8 +14,8 @@ const utf8 = new TextDecoder();
 type Sent = RawBodyRequest<AuthenticatedRequest>;
 
 /**
- * A hash that equal requests share: of method, path and body. `/v1/messages` and `/messages` are one path. JSON is compared
- * as a value: order of properties, white space and escapes do not count, and a number is its digits. The boundary of a form
+ * A hash that equal requests share: of method, path, query and body. `/v1/messages` and `/messages` are one path. The query
+ * counts as sent, byte for byte. JSON is compared as a value: order of properties, white space and escapes do not count, and a number is its digits. The boundary of a form
  * does not count, its parts do. Any other body counts byte for byte.
  */
 export function fingerprintOf(request: Sent): Buffer {
@@ -27,15 +27,11 @@ export function fingerprintOf(request: Sent): Buffer {
   return hashOf(request, isJson ? [canonical(rawBody)] : rawBody ? [rawBody] : []);
 }
 
-/** The fingerprint that 1.x stored: of the body byte for byte. */
-export function bytesFingerprintOf(request: Sent): Buffer {
-  return hashOf(request, request.rawBody ? [request.rawBody] : []);
-}
-
-function hashOf({ method, path }: Sent, body: readonly Buffer[]): Buffer {
+function hashOf({ method, path, url }: Sent, body: readonly Buffer[]): Buffer {
   const exact = path.replace(/\/+$/, '');
   const address = isLaterVersion(exact) ? exact : withoutVersion(exact);
-  return hash('sha256', Buffer.concat([Buffer.from(`${method} ${address}\n`), ...body]), 'buffer');
+  const query = /\?.+/s.exec(url)?.[0] ?? '';
+  return hash('sha256', Buffer.concat([Buffer.from(`${method} ${address}${query}\n`), ...body]), 'buffer');
 }
 
 /** JSON with sorted properties, without white space, and with numbers as sent; JSON that nests too deeply to sort, as sent. */

@@ -5,8 +5,10 @@ export interface AnswerHead {
   status: number;
   /** The headers that the method has set. */
   headers: Record<string, number | string | string[]>;
-  /** The table of the row that the body holds, as `to_jsonb` writes it; undefined where the body is the answer itself. */
+  /** The table of the row that the body holds, as `to_json` writes it; undefined where the body is what the method returned. */
   row?: string;
+  /** The text of the answer, if interceptors have made another one of the body; null while that is not known yet. */
+  sent?: string | null;
 }
 
 /** The answer to a write that came with an `Idempotency-Key`, stored in the transaction of that write. */
@@ -21,7 +23,7 @@ export class IdempotencyKey {
   @PrimaryColumn('text', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
   key!: string;
 
-  /** SHA-256 of method, path and body, as `fingerprintOf` computes it; in rows of 1.x, of the bytes of the body. */
+  /** SHA-256 of method, path, query and body, as `fingerprintOf` computes it. */
   @Column({ type: 'bytea', name: 'request_hash' })
   requestHash!: Buffer;
 
@@ -29,11 +31,11 @@ export class IdempotencyKey {
   @Column('text', { nullable: true })
   location!: string | null;
 
-  /** The body of the answer byte for byte, or its row. */
+  /** What the method returned, as JSON, or its row. */
   @Column('text')
   body!: string;
 
-  /** Null in rows of release 1.0.0: the status was then that of the operation. */
+  /** Null only in the transaction that has claimed the key. */
   @Column('jsonb', { nullable: true })
   head!: AnswerHead | null;
 

@@ -1,20 +1,19 @@
-import { Global, Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { Global, Injectable, Module } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type ObjectLiteral, QueryFailedError } from 'typeorm';
-import { ApiError, declaredOperations } from '../api/index.js';
+import { ApiError } from '../api/index.js';
 import {
   type Belonging,
   DataModule,
   FastRepository,
   InjectFastRepository,
-  Insert,
+  type Insert,
   Transactions,
 } from '../data/index.js';
-import { codeOf, isUnavailable, TIMEOUTS } from '../database/index.js';
+import { codeOf, isUnavailable, type Statement, TIMEOUTS } from '../database/index.js';
 import { type Job, Scheduled } from '../jobs/index.js';
-import { OperatorError } from '../process/index.js';
+import { within } from '../process/index.js';
 import { AccountClosing } from './account-closing.js';
 import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 
@@ -30,6 +29,9 @@ const SWEEP = `DELETE FROM idempotency_keys WHERE (account_id, key) IN (
 /** Recently answered keys, which are looked up first: a replay then costs no more than a read. */
 const MAX_ANSWERED = 10_000;
 
+/** Milliseconds between two looks at an answer that is about to be sent. */
+const CHECK_MS = 10;
+
 /** SQLSTATE `lock_not_available`. */
 const LOCKED = '55P03';
 /** SQLSTATE `query_canceled`, such as the time-out of a statement that has waited for several locks. */
@@ -41,22 +43,22 @@ export interface KeyedRequest {
   readonly accountId: string;
   readonly key: string;
   readonly fingerprint: Buffer;
-  /** The fingerprint that 1.x stored. */
-  readonly olderFingerprint: () => Buffer;
 }
 
 export interface Answer extends Omit<AnswerHead, 'row'> {
   readonly body: string;
 }
 
-export interface StoredAnswer extends Partial<Answer> {
-  readonly headers: AnswerHead['headers'];
+export interface StoredAnswer extends Omit<AnswerHead, 'row'> {
+  /** When it was stored. */
+  readonly at: Date;
+  readonly body?: string;
   /** The row of the answer, where the row is stored instead of the body. */
   readonly row?: ObjectLiteral;
 }
 
 /** The result of a keyed write: a new value, or an earlier answer. */
-export type Outcome<T> = { readonly value: T } | { readonly stored: StoredAnswer };
+export type Outcome<T> = T | { readonly stored: StoredAnswer };
 
 /**
  * Makes a retried write happen once: its first answer is stored with it, and repeated for a while. The transaction of the
@@ -65,18 +67,25 @@ export type Outcome<T> = { readonly value: T } | { readonly stored: StoredAnswer
  * the first was committed, the second violates the key, and gets the stored answer.
  */
 @Injectable()
-export class IdempotencyService implements OnApplicationBootstrap {
+export class IdempotencyService {
   /** The first running request of each key in this process. */
   private readonly running = new Map<string, Promise<unknown>>();
   /** Keys that probably have a stored answer. */
   private readonly answered = new LRUCache<string, true>({ max: MAX_ANSWERED });
 
+  private readonly storing: Statement;
+
   constructor(
     @InjectFastRepository(IdempotencyKey) private readonly keys: FastRepository<IdempotencyKey>,
     private readonly transactions: Transactions,
-    private readonly modules: ModulesContainer,
     closing: AccountClosing,
   ) {
+    const { shape } = keys;
+    this.storing = shape.once(
+      'store an answer',
+      () => `UPDATE ${shape.table} SET body = $3, head = $4, location = NULL, created_at = clock_timestamp()
+        WHERE account_id = $1 AND key = $2`,
+    );
     closing.erases(IdempotencyKey);
   }
 
@@ -89,17 +98,18 @@ export class IdempotencyService implements OnApplicationBootstrap {
     request: KeyedRequest,
     write: () => Promise<T>,
     answerOf: (value: T) => Answer,
-  ): Promise<Outcome<T>> {
+  ): Promise<Outcome<{ value: T; answer: Answer }>> {
     const { accountId, key } = request;
-    const work = async (): Promise<Outcome<T>> => {
+    const work = async (): Promise<Outcome<{ value: T; answer: Answer }>> => {
       if (!(await this.claim(request))) return { stored: (await this.find(request))! };
       const value = await write();
-      const { body, ...head } = answerOf(value);
-      const answer = { body, head, location: null, createdAt: new Date() };
-      this.transactions.last(() => this.keys.updateRows({ accountId, key }, answer));
-      return { value };
+      const answer = answerOf(value);
+      const { body, ...head } = answer;
+      this.transactions.last(this.storing, [accountId, key, body, JSON.stringify(head)]);
+      return { value, answer };
     };
-    return this.runOnce(request, () => this.transactions.run(work));
+    const outcome = await this.runOnce(request, () => this.transactions.run(work));
+    return 'stored' in outcome ? { stored: await this.whole(request, outcome.stored) } : outcome;
   }
 
   /**
@@ -111,10 +121,10 @@ export class IdempotencyService implements OnApplicationBootstrap {
   async insert<Entity extends ObjectLiteral>(
     request: KeyedRequest,
     insert: Insert<Entity>,
-    head: Omit<AnswerHead, 'row'>,
+    head: Omit<Answer, 'body'>,
     base: string | null,
-  ): Promise<Outcome<Entity>> {
-    const work = async (): Promise<Outcome<Entity>> => {
+  ): Promise<Outcome<{ value: Entity }>> {
+    const work = async (): Promise<Outcome<{ value: Entity }>> => {
       try {
         return { value: await insert.run(this.answerRecord(request, insert.rows, head, base)) };
       } catch (error) {
@@ -132,6 +142,33 @@ export class IdempotencyService implements OnApplicationBootstrap {
     return this.runOnce(request, work, insert.rows);
   }
 
+  /** Stores the text of an answer, if interceptors have made another one of what the method returned. */
+  async keep({ accountId, key }: KeyedRequest, text: string | null): Promise<void> {
+    const keep = () => `UPDATE ${this.keys.shape.table}
+      SET head = jsonb_strip_nulls(head || jsonb_build_object('sent', $3::text)) WHERE account_id = $1 AND key = $2`;
+    await this.keys.send('keep a text', keep, [accountId, key, text]);
+  }
+
+  /** @throws ApiError `idempotency_key_reused` for a key that another request has used */
+  async requireUnused(request: KeyedRequest): Promise<void> {
+    await this.find(request);
+  }
+
+  /**
+   * Waits for the text of an answer that is about to be sent for the first time.
+   * @throws ApiError `idempotency_key_in_use` if that takes too long
+   */
+  private async whole(request: KeyedRequest, stored: StoredAnswer): Promise<StoredAnswer> {
+    const until = performance.now() + TIMEOUTS.lock;
+    for (let found = stored; ; found = (await this.find(request)) ?? stored) {
+      // If the first answer was cut off, interceptors make its text again.
+      const isLost = Date.now() - found.at.getTime() > TIMEOUTS.request;
+      if (found.sent !== null || isLost) return found;
+      if (performance.now() >= until) throw new ApiError('idempotency_key_in_use');
+      await sleep(CHECK_MS);
+    }
+  }
+
   /**
    * Runs a request unless its answer is stored. Waits for an earlier request of the key in this process, as PostgreSQL
    * makes requests of other processes wait.
@@ -146,7 +183,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
     const until = performance.now() + TIMEOUTS.lock;
     for (;;) {
       const earlier = this.running.get(name);
-      if (earlier) await Promise.race([earlier, sleep(Math.max(0, until - performance.now()))]);
+      if (earlier) await within(Math.max(0, until - performance.now()), earlier);
       const stored = earlier || this.answered.has(name) ? await this.find(request, rows) : undefined;
       if (stored) return { stored };
       // The earlier request has failed: this one runs, unless another is faster.
@@ -195,7 +232,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
   private answerRecord(
     { accountId, key, fingerprint }: KeyedRequest,
     rows: FastRepository<ObjectLiteral>,
-    head: Omit<AnswerHead, 'row'>,
+    head: Omit<Answer, 'body'>,
     base: string | null,
   ): Belonging {
     const stored: AnswerHead = { ...head, row: rows.shape.table };
@@ -206,7 +243,7 @@ export class IdempotencyService implements OnApplicationBootstrap {
         values: [accountId, key, fingerprint, base, JSON.stringify(stored)],
         text: (parameter) => `INSERT INTO ${table} (account_id, key, request_hash, location, body, head)
           SELECT CAST(${parameter(0)} AS bigint), CAST(${parameter(1)} AS text), CAST(${parameter(2)} AS bytea),
-            CAST(${parameter(3)} AS text) || made.${id!.sql}, to_jsonb(made)::text, CAST(${parameter(4)} AS jsonb)
+            CAST(${parameter(3)} AS text) || made.${id!.sql}, to_json(made)::text, CAST(${parameter(4)} AS jsonb)
           FROM made RETURNING 1`,
       }),
     };
@@ -220,14 +257,15 @@ export class IdempotencyService implements OnApplicationBootstrap {
     const { accountId, key } = request;
     const { table, selected } = rows.shape;
     const columns = selected.map(({ sql }) => `made.${sql}`).join(', ');
-    const select = () => `SELECT kept.request_hash, kept.location, kept.body, kept.head, ${columns}
-      FROM ${this.keys.shape.table} AS kept, LATERAL jsonb_populate_record(NULL::${table},
-        CASE WHEN kept.head ->> 'row' = '${table}' THEN kept.body::jsonb END) AS made
+    const select =
+      () => `SELECT kept.request_hash, kept.location, kept.body, kept.head, kept.created_at, ${columns}
+      FROM ${this.keys.shape.table} AS kept, LATERAL json_populate_record(NULL::${table},
+        CASE WHEN kept.head ->> 'row' = '${table}' THEN kept.body::json END) AS made
       WHERE kept.account_id = $1 AND kept.key = $2 AND kept.created_at > $3::timestamptz`;
     const [found] = await rows.send('find an answer', select, [accountId, key, expiry()]);
     if (!found) return undefined;
     this.answered.set(nameOf(request), true);
-    return answerIn(request, found, rows);
+    return answerIn(request, found as Parameters<typeof answerIn>[1], rows);
   }
 
   /** Deletes an expired answer that no sweep has deleted yet. */
@@ -235,15 +273,6 @@ export class IdempotencyService implements OnApplicationBootstrap {
     const { table } = this.keys.shape;
     const forget = () => `DELETE FROM ${table} WHERE account_id = $1 AND key = $2 AND created_at <= $3`;
     await this.keys.send('forget', forget, [accountId, key, expiry()]);
-  }
-
-  /** @throws OperatorError for an operation that would answer with an `Insert` that nothing runs */
-  onApplicationBootstrap(): void {
-    const lost = declaredOperations(this.modules)
-      .filter(({ returned, idempotent }) => returned === Insert && !idempotent)
-      .map(({ id }) => id);
-    if (lost.length > 0)
-      throw new OperatorError(`An Insert is run by @Idempotent(), which is missing at ${lost.join(', ')}.`);
   }
 
   @Scheduled('sweep-idempotency-keys', '*/10 * * * *', { runsInEveryRole: true, concurrency: 1 })
@@ -264,18 +293,17 @@ function expiry(): Date {
 
 /** The answer in a row. @throws ApiError `idempotency_key_reused` where it is that of another request */
 function answerIn(
-  { fingerprint, olderFingerprint }: KeyedRequest,
-  found: unknown[],
+  { fingerprint }: KeyedRequest,
+  [hash, location, body, head, at, ...row]: [Buffer, string | null, string, AnswerHead, Date, ...unknown[]],
   rows: FastRepository<ObjectLiteral>,
 ): StoredAnswer {
-  const [hash, location, body, head, ...row] = found as [Buffer, string | null, string, AnswerHead | null];
-  if (!fingerprint.equals(hash) && !olderFingerprint().equals(hash))
-    throw new ApiError('idempotency_key_reused');
-  const headers = { ...head?.headers, ...(location === null ? {} : { location }) };
-  if (head?.row === undefined) return { status: head?.status, headers, body };
+  if (!fingerprint.equals(hash)) throw new ApiError('idempotency_key_reused');
+  const { status, sent } = head;
+  const headers = location === null ? head.headers : { ...head.headers, location };
+  if (head.row === undefined) return { status, headers, sent, at, body };
   // An earlier release made another row by this operation.
   if (head.row !== rows.shape.table) throw new ApiError('idempotency_key_reused');
-  return { status: head.status, headers, row: rows.shape.hydrate(row) };
+  return { status, headers, sent, at, row: rows.shape.hydrate(row) };
 }
 
 function constraintOf(error: unknown): string | undefined {

@@ -11,17 +11,25 @@ import {
 } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Response } from 'express';
+import type { ObjectLiteral } from 'typeorm';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import {
   addressOf,
   ApiError,
   type AuthenticatedRequest,
   Declare,
+  type Deferred,
+  finishing,
+  hasBody,
   JsonText,
+  makingDeferred,
+  MakesDeferred,
   type OperationFacts,
+  parseJson,
+  readDto,
 } from '../api/index.js';
-import { Insert } from '../data/index.js';
-import { bytesFingerprintOf, fingerprintOf } from './fingerprint.js';
+import type { Insert } from '../data/index.js';
+import { fingerprintOf } from './fingerprint.js';
 import type { AnswerHead } from './idempotency-key.entity.js';
 import {
   type Answer,
@@ -37,58 +45,103 @@ const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 type Keyed = RawBodyRequest<AuthenticatedRequest>;
 
 /**
- * Makes a write with the header happen once. A method that returns an `Insert` sends nothing itself, so its statement gets
- * the key and the answer too. Any other method runs in a transaction that has claimed the key.
+ * Makes a write with the header happen once: in a transaction that has claimed the key, or by the statement of the `Insert`
+ * that the method returns.
  */
 @Injectable()
-class IdempotencyInterceptor implements NestInterceptor {
-  constructor(private readonly idempotency: IdempotencyService) {}
+abstract class IdempotencyInterceptor implements NestInterceptor {
+  constructor(protected readonly idempotency: IdempotencyService) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const [request, response] = context.getArgs<[Keyed, Response]>();
+    const keyed = keyOf(request);
+    if (!keyed) return next.handle();
     const call = () => lastValueFrom(next.handle() as Observable<unknown>, { defaultValue: undefined });
-    return from(this.answer(request, response, call, returnsInsert(context)));
+    return from(this.answer(keyed, request, response, call));
   }
 
-  private async answer(
+  /** Calls the method, or returns what it returned the first time, for the interceptors outside. */
+  protected abstract answer(
+    keyed: KeyedRequest,
     request: Keyed,
     response: Response,
     call: () => Promise<unknown>,
-    isInsert: boolean,
+  ): Promise<unknown>;
+}
+
+@Injectable()
+class TransactionInterceptor extends IdempotencyInterceptor {
+  protected async answer(
+    keyed: KeyedRequest,
+    { operation }: Keyed,
+    response: Response,
+    call: () => Promise<unknown>,
   ): Promise<unknown> {
-    const { operation } = request;
-    const keyed = keyOf(request);
-    const [{ located } = { located: false }] = operation.successes;
-    const base = located ? `${addressOf(request)}/` : null;
-    const made = <Row extends object>(row: Row): Row => {
-      if (base !== null) response.setHeader('Location', base + String((row as { id?: string }).id));
-      return row;
+    const headOf = headSince(response);
+    const answerOf = (value: unknown): Answer => {
+      const head = headOf();
+      const body = textOf(operation, value, head.status);
+      // Interceptors may hide what is in the text of an object whose class is unknown.
+      return body === '' || operation.returns ? { ...head, body } : { ...head, body, sent: null };
     };
-    const write = async () => {
-      const value = await call();
-      return value instanceof Insert ? made(await value.run()) : value;
-    };
-    if (!keyed) return write();
-    const before = { ...response.getHeaders() };
-    const head = () => ({ status: response.statusCode, headers: headersSince(before, response) });
-    if (isInsert) {
-      const insert = await call();
-      if (!(insert instanceof Insert)) throw new Error(`${operation.id} has not returned its Insert`);
-      const outcome = await this.idempotency.insert(keyed, insert, head(), base);
-      return 'value' in outcome ? made(outcome.value) : replay(outcome.stored, response);
+    const outcome = await this.idempotency.transaction(keyed, call, answerOf);
+    if ('stored' in outcome) {
+      const { body = '', sent } = outcome.stored;
+      const value = body === '' ? undefined : valueIn(operation, body);
+      // Interceptors make the text again only of a value that is certainly what they got first.
+      const isExact = sent === null || (value && operation.serialize?.(value).text === body);
+      replay(outcome.stored, response, sent ?? (isExact ? undefined : body || undefined));
+      return value;
     }
-    const outcome = await this.idempotency.transaction(keyed, write, (value): Answer => ({
-      ...head(),
-      body: textOf(operation, value),
-    }));
-    return 'value' in outcome ? outcome.value : replay(outcome.stored, response);
+    const { status, body, sent } = outcome.answer;
+    finishing.set(response, {
+      status,
+      text: (json) => {
+        const text = json?.text ?? '';
+        if (text === body && sent !== null) return json;
+        return this.idempotency.keep(keyed, text === body ? null : text).then(() => json);
+      },
+    });
+    return outcome.value;
   }
 }
 
-/** Whether a method declares that it returns an `Insert`, by the metadata of TypeScript. */
-function returnsInsert(context: ExecutionContext): boolean {
-  const { prototype } = context.getClass() as { prototype: object };
-  return Reflect.getMetadata('design:returntype', prototype, context.getHandler().name) === Insert;
+@Injectable()
+class InsertInterceptor extends IdempotencyInterceptor {
+  protected async answer(
+    keyed: KeyedRequest,
+    request: Keyed,
+    response: Response,
+    call: () => Promise<unknown>,
+  ): Promise<unknown> {
+    const { successes, id } = request.operation;
+    const headOf = headSince(response);
+    const base = successes[0]?.located ? `${addressOf(request)}/` : null;
+    let isMade = false;
+    const make = async (insert: Deferred): Promise<object> => {
+      isMade = true;
+      const head = headOf();
+      const outcome = await this.idempotency.insert(keyed, insert as Insert<ObjectLiteral>, head, base);
+      if ('stored' in outcome) {
+        replay(outcome.stored, response, outcome.stored.sent ?? undefined);
+        return outcome.stored.row!;
+      }
+      const { value } = outcome;
+      finishing.set(response, {
+        status: head.status,
+        text: (json, body) =>
+          body === value || !json ? json : this.idempotency.keep(keyed, json.text).then(() => json),
+      });
+      return value;
+    };
+    const value = await makingDeferred.run(make, call).catch(async (error: unknown) => {
+      // A used key comes before any reason for which the request is refused.
+      if (!isMade) await this.idempotency.requireUnused(keyed);
+      throw error;
+    });
+    if (!isMade) throw new Error(`${id} has not returned its Insert`);
+    return value;
+  }
 }
 
 /** The key of a request, with the facts of the request; undefined if it has none. @throws ApiError `validation_failed` */
@@ -100,49 +153,77 @@ function keyOf(request: Keyed): KeyedRequest | undefined {
   // Node joins the values of a repeated header by a comma and a blank.
   if (typeof key !== 'string' || !VISIBLE.test(key))
     throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
-  const olderFingerprint = () => bytesFingerprintOf(request);
-  return { accountId, key, fingerprint: fingerprintOf(request), olderFingerprint };
+  return { accountId, key, fingerprint: fingerprintOf(request) };
 }
 
-function headersSince(before: object, response: Response): AnswerHead['headers'] {
-  const earlier = before as Record<string, unknown>;
-  const set = Object.entries(response.getHeaders()).filter(
-    ([name, content]) => content !== undefined && !isDeepStrictEqual(content, earlier[name]),
-  );
-  return Object.fromEntries(set) as AnswerHead['headers'];
+/** Returns the status of an answer, and the headers that were set from now on. */
+function headSince(response: Response): () => Pick<Answer, 'status' | 'headers'> {
+  const earlier: Record<string, unknown> = { ...response.getHeaders() };
+  return () => {
+    const set = Object.entries(response.getHeaders()).filter(
+      ([name, content]) => content !== undefined && !isDeepStrictEqual(content, earlier[name]),
+    );
+    return { status: response.statusCode, headers: Object.fromEntries(set) as AnswerHead['headers'] };
+  };
 }
 
-/** Sets the status and headers of a stored answer; returns its row or body. */
-function replay({ status, headers, body, row }: StoredAnswer, response: Response): unknown {
-  if (status !== undefined) response.statusCode = status;
+/** Sets the status, the headers and the text of a stored answer. */
+function replay({ status, headers }: StoredAnswer, response: Response, text?: string): void {
+  response.statusCode = status;
   for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
   response.setHeader('Idempotency-Replayed', 'true');
-  if (row) return row;
-  return body === '' ? undefined : new JsonText(body!);
+  if (text !== undefined) finishing.set(response, { status, text: () => new JsonText(text) });
 }
 
 /** The body of an answer. @throws Error for an answer that is not JSON, and could not be repeated byte for byte */
-function textOf({ id, serialize }: OperationFacts, value: unknown): string {
+function textOf({ id, serialize }: OperationFacts, value: unknown, status: number): string {
   if (value === undefined || value === null) return '';
-  if (value instanceof JsonText) return value.text;
   const isBinary = value instanceof StreamableFile || value instanceof Uint8Array;
   if (typeof value !== 'object' || isBinary) {
     const kind = isBinary ? value.constructor.name : typeof value;
     throw new Error(`${id} is idempotent, and returns a ${kind} instead of an object`);
   }
-  return serialize ? serialize(value).text : JSON.stringify(value);
+  return serialize && hasBody(status) ? serialize(value).text : JSON.stringify(value);
 }
+
+/** A stored value, for interceptors: of the class that the operation returns, if it fits. */
+function valueIn({ returns, isList }: OperationFacts, text: string): object {
+  const value = JSON.parse(text) as object;
+  if (!returns) return value;
+  try {
+    const exact = parseJson(text) as object;
+    return isList ? (exact as object[]).map((item) => readDto(returns, item)) : readDto(returns, exact);
+  } catch {
+    return value;
+  }
+}
+
+/** A method that does nothing but return an `Insert`. */
+// Whatever its row.
+// oxlint-disable-next-line typescript/no-explicit-any
+type Inserting = (...args: never[]) => Insert<any> | Promise<Insert<any>>;
+
+type InsertDecorator = <Method extends Inserting>(
+  target: object,
+  name: string | symbol,
+  descriptor: TypedPropertyDescriptor<Method>,
+) => void;
 
 /**
  * Lets a client retry a write safely: with the header `Idempotency-Key`, each key of an account is carried out once within
  * `LIFETIME_HOURS`, and its first answer repeated byte for byte (draft-ietf-httpapi-idempotency-key-header), whatever its
- * method and status. A method that returns an `Insert` is one statement; any other runs in a transaction, which is the open
- * one for all calls inside. Interceptors inside this one shape the stored answer; they do not run for a repeated answer.
- * With or without the header, this decorator runs an `Insert`, and the row is the answer.
+ * method and status. The method runs after the claim of the key, in its transaction, which is the open one for all calls
+ * inside. Interceptors outside this one get for a repeated answer the value that they got the first time; interceptors inside
+ * shape the stored answer, and do not run again.
+ * @param only `insert`: the method does nothing but return an `Insert`, so that the row, the key and the answer are one
+ * statement. The method is then called for each request, before the key is claimed.
  */
-export function Idempotent(): MethodDecorator {
+export function Idempotent(): MethodDecorator;
+export function Idempotent(only: 'insert'): InsertDecorator;
+export function Idempotent(only?: 'insert'): MethodDecorator {
   return applyDecorators(
-    UseInterceptors(IdempotencyInterceptor),
+    UseInterceptors(only ? InsertInterceptor : TransactionInterceptor),
+    MakesDeferred(),
     ApiHeader({
       name: HEADER,
       description: `Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for ${LIFETIME_HOURS} hours ([guide](/guides/idempotency)).`,

@@ -2,6 +2,7 @@ import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestj
 import {
   AccountId,
   Idempotent,
+  Insert,
   Operation,
   type Page,
   Reply,
@@ -16,6 +17,7 @@ import {
   ListAppointmentsQuery,
   NewAppointmentDto,
 } from './appointment.dto.js';
+import { Appointment } from './appointment.entity.js';
 import { AppointmentsService } from './appointments.service.js';
 
 @Tag('appointments', 'The appointments of your account.')
@@ -40,7 +42,7 @@ export class AppointmentsController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent('insert')
   @Operation({
     id: 'createAppointment',
     summary: 'Add an appointment',
@@ -50,12 +52,8 @@ export class AppointmentsController {
     located: true,
     errors: { pet_not_found: 400 },
   })
-  async create(
-    @AccountId() accountId: string,
-    @Body() body: NewAppointmentDto,
-    @Reply() reply: ReplyHeaders,
-  ): Promise<AppointmentDto> {
-    return reply.created(await this.appointments.create(accountId, body));
+  create(@AccountId() accountId: string, @Body() body: NewAppointmentDto): Insert<Appointment> {
+    return this.appointments.adding(accountId, body);
   }
 
   @Get(':appointmentId')

@@ -4,8 +4,10 @@ import {
   ApiError,
   FastRepository,
   InjectFastRepository,
+  Insert,
   type Page,
   Transactions,
+  insert,
   violation,
 } from 'petstore/platform';
 import { AppointmentChangeDto, ListAppointmentsQuery, NewAppointmentDto } from './appointment.dto.js';
@@ -29,10 +31,15 @@ export class AppointmentsService {
   }
 
   /** @throws ApiError `pet_not_found` (400) */
-  create(accountId: string, { petId, startsAt, minutes, note }: NewAppointmentDto): Promise<Appointment> {
-    return this.appointments
-      .addRow({ accountId, petId, startsAt, minutes, note: note ?? null, status: AppointmentStatus.Booked })
-      .catch(PET_ID_MISSING);
+  adding(accountId: string, { petId, startsAt, minutes, note }: NewAppointmentDto): Insert<Appointment> {
+    return insert(this.appointments, {
+      accountId,
+      petId,
+      startsAt,
+      minutes,
+      note: note ?? null,
+      status: AppointmentStatus.Booked,
+    }).refusing(PET_ID_MISSING);
   }
 
   /** @throws ApiError `appointment_not_found` */

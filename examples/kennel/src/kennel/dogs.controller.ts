@@ -8,9 +8,11 @@ import {
   Param,
   Put,
   Query,
+  Res,
   Sse,
   StreamableFile,
 } from '@nestjs/common';
+import type { Response } from 'express';
 import type { Observable } from 'rxjs';
 import {
   AccountId,
@@ -108,8 +110,12 @@ export class DogsController {
     @Param() { dogId }: DogParams,
     @Body() body: NewDogDto,
     @Reply() reply: ReplyHeaders,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<DogDto> {
-    return reply.put(await this.dogs.put(accountId, dogId, body));
+    const { dog, isNew } = await this.dogs.put(accountId, dogId, body);
+    if (!isNew) return dog;
+    response.status(201);
+    return reply.created(dog);
   }
 
   @Get(':dogId')

@@ -11,7 +11,6 @@ import {
   InjectFastRepository,
   type Job,
   type Page,
-  type Put,
   RowStreams,
   Scheduled,
   Transactions,
@@ -40,14 +39,30 @@ export class DogsService {
     closing.erases(Dog);
   }
 
-  /** @throws ApiError `dog_not_found` for one of another account, `photo_not_found` (400) */
-  put(accountId: string, id: string, { name, breed, traits, photoId }: NewDogDto): Promise<Put<Dog>> {
+  /**
+   * Adds a dog under an id, or replaces the account's own dog with that id.
+   * @returns the dog, and whether it is new
+   * @throws ApiError `dog_not_found` for a dog of another account, `photo_not_found` (400)
+   */
+  async put(
+    accountId: string,
+    id: string,
+    { name, breed, traits, photoId }: NewDogDto,
+  ): Promise<{ dog: Dog; isNew: boolean }> {
     const values = { name, breed, traits, photoId: photoId ?? null };
-    return this.transactions.run(async () => {
-      const put = await this.dogs.putRow({ id, accountId }, values, 'dog_not_found').catch(PHOTO_MISSING);
-      await this.events.publish(topicOf(accountId), { id, at: put.row.updatedAt });
-      return put;
-    });
+    return this.transactions
+      .run(async (manager) => {
+        // Of several requests at once, one adds the row, and the others wait for it.
+        const add = manager.createQueryBuilder().insert().into(Dog).orIgnore().returning('id');
+        const { raw } = await add.values({ id, accountId, ...values }).execute();
+        const isNew = (raw as unknown[]).length > 0;
+        const dog = await this.dogs.changeRow({ id, accountId }, 'dog_not_found', (found) => {
+          if (!isNew) Object.assign(found, values, { updatedAt: new Date() });
+        });
+        await this.events.publish(topicOf(accountId), { id, at: dog.updatedAt });
+        return { dog, isNew };
+      })
+      .catch(PHOTO_MISSING);
   }
 
   /** @throws ApiError `dog_not_found` */

@@ -1,4 +1,5 @@
-import { Body, Controller, Get, Headers, Param, Put, type StreamableFile } from '@nestjs/common';
+import { Body, Controller, Get, Headers, Param, Put, Res, type StreamableFile } from '@nestjs/common';
+import type { Response } from 'express';
 import {
   AccountId,
   Idempotent,
@@ -44,10 +45,13 @@ export class PhotosController {
     @Headers('content-type') type: string,
     @Body() content: Buffer,
     @Reply() reply: ReplyHeaders,
+    @Res({ passthrough: true }) response: Response,
   ): Promise<PhotoDto> {
-    return reply.put(
-      await this.photos.put(accountId, photoId, type.replace(/;.*$/, '').toLowerCase(), content),
-    );
+    const mediaType = type.replace(/;.*$/, '').toLowerCase();
+    const { photo, isNew } = await this.photos.put(accountId, photoId, mediaType, content);
+    if (!isNew) return photo;
+    response.status(201);
+    return reply.created(photo);
   }
 
   @Get(':photoId')

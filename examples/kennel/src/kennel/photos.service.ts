@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { AccountClosing, FastRepository, InjectFastRepository, type Put } from 'petstore/platform';
+import { AccountClosing, FastRepository, InjectFastRepository, Transactions } from 'petstore/platform';
 import { Photo } from './photo.entity.js';
 
 /** The photos of one account each: to any other account they do not exist. */
@@ -8,15 +8,32 @@ import { Photo } from './photo.entity.js';
 export class PhotosService {
   constructor(
     @InjectFastRepository(Photo) private readonly photos: FastRepository<Photo>,
+    private readonly transactions: Transactions,
     closing: AccountClosing,
   ) {
     closing.erases(Photo);
   }
 
-  /** @throws ApiError `photo_not_found` for one of another account */
-  put(accountId: string, id: string, type: string, content: Buffer): Promise<Put<Photo>> {
-    const digest = hash('sha256', content, 'base64url');
-    return this.photos.putRow({ id, accountId }, { type, digest, content }, 'photo_not_found');
+  /**
+   * Adds a photo under an id, or replaces the account's own photo with that id.
+   * @returns the photo, and whether it is new
+   * @throws ApiError `photo_not_found` for a photo of another account
+   */
+  async put(
+    accountId: string,
+    id: string,
+    type: string,
+    content: Buffer,
+  ): Promise<{ photo: Photo; isNew: boolean }> {
+    const values = { type, digest: hash('sha256', content, 'base64url'), content };
+    return this.transactions.run(async (manager) => {
+      const add = manager.createQueryBuilder().insert().into(Photo).orIgnore().returning('id');
+      const { raw } = await add.values({ id, accountId, ...values }).execute();
+      const photo = await this.photos.changeRow({ id, accountId }, 'photo_not_found', (found) => {
+        Object.assign(found, values);
+      });
+      return { photo, isNew: (raw as unknown[]).length > 0 };
+    });
   }
 
   /** @throws ApiError `photo_not_found` */

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import {
   Idempotent,
+  Insert,
   Operation,
   type Page,
   PageQuery,
@@ -10,6 +11,7 @@ import {
   Tag,
 } from 'petstore/platform';
 import { NewVetDto, VetDto, VetParams } from './vet.dto.js';
+import { Vet } from './vet.entity.js';
 import { VetsService } from './vets.service.js';
 
 @Tag('vets', 'The vets of the store.')
@@ -30,7 +32,7 @@ export class VetsController {
   }
 
   @Post()
-  @Idempotent()
+  @Idempotent('insert')
   @Operation({
     id: 'createVet',
     summary: 'Add a vet',
@@ -39,8 +41,8 @@ export class VetsController {
     status: 201,
     located: true,
   })
-  async create(@Body() body: NewVetDto, @Reply() reply: ReplyHeaders): Promise<VetDto> {
-    return reply.created(await this.vets.create(body));
+  create(@Body() body: NewVetDto): Insert<Vet> {
+    return this.vets.adding(body);
   }
 
   @Get(':vetId')

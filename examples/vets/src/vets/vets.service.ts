@@ -1,5 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { FastRepository, InjectFastRepository, type Page, PageQuery } from 'petstore/platform';
+import {
+  FastRepository,
+  InjectFastRepository,
+  Insert,
+  type Page,
+  PageQuery,
+  insert,
+} from 'petstore/platform';
 import { NewVetDto } from './vet.dto.js';
 import { Vet } from './vet.entity.js';
 
@@ -11,8 +18,8 @@ export class VetsService {
     return this.vets.page({}, page);
   }
 
-  create({ name }: NewVetDto): Promise<Vet> {
-    return this.vets.addRow({ name });
+  adding({ name }: NewVetDto): Insert<Vet> {
+    return insert(this.vets, { name });
   }
 
   /** @throws ApiError `vet_not_found` */

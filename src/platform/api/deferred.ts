@@ -1,0 +1,50 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { currentWork } from '../process/index.js';
+import { addressOf } from './reply.js';
+import type { RoutedRequest } from './request.js';
+
+/** A value that a method of a controller returns before it is made, such as an `Insert`. */
+export abstract class Deferred<T extends object = object> {
+  abstract run(): Promise<T>;
+}
+
+/** Makes the value that a method returns in the current call; by default, its `run` does. */
+export const makingDeferred = new AsyncLocalStorage<(value: Deferred) => Promise<object>>();
+
+type Method = (...args: unknown[]) => unknown;
+
+const making = new WeakSet<object>();
+
+/**
+ * Makes the `Deferred` that a method returns, and sets its `Location`, before any interceptor sees the value. Nest has no
+ * place closer to the method than the method itself: which interceptor is the innermost depends on the order of decorators.
+ */
+export function MakesDeferred(): MethodDecorator {
+  return (_target, name, descriptor) => {
+    const method = descriptor.value as Method;
+    if (making.has(method)) return;
+    const makes = function (this: unknown, ...args: unknown[]): unknown {
+      const value = method.apply(this, args);
+      return value instanceof Promise ? value.then(make) : make(value);
+    };
+    making.add(makes);
+    Object.defineProperty(makes, 'name', { value: name });
+    // Has what other decorators have noted at the method: `Reflect.getMetadata` looks at prototypes too.
+    Object.setPrototypeOf(makes, method);
+    descriptor.value = makes as typeof descriptor.value;
+  };
+}
+
+function make(value: unknown): unknown {
+  if (!(value instanceof Deferred)) return value;
+  return (makingDeferred.getStore()?.(value) ?? value.run()).then(locate);
+}
+
+/** Sets the address of a row that the current request has made, if its operation has one. */
+function locate<Row extends object>(row: Row): Row {
+  const { response } = currentWork.getStore() ?? {};
+  const request = response?.req as RoutedRequest | undefined;
+  if (request?.operation?.successes[0]?.located)
+    response!.setHeader('Location', `${addressOf(request)}/${String((row as { id?: unknown }).id)}`);
+  return row;
+}
