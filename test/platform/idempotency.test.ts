@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { Controller, Post } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import fc from 'fast-check';
 import { Client } from 'pg';
 import { randomUUID } from 'node:crypto';
@@ -328,6 +329,7 @@ test('An insert that nothing runs is a 500 whose reason is logged, not a success
   }
 
   @Public()
+  @ApiTags('tried')
   @Controller('lost')
   class LostController {
     @Post()

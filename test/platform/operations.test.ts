@@ -1,7 +1,21 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
-import { Body, Controller, Get, type MessageEvent, Post, Res, Sse, type Type } from '@nestjs/common';
-import { ApiSchema } from '@nestjs/swagger';
+import {
+  All,
+  Body,
+  Controller,
+  Get,
+  type MessageEvent,
+  type PipeTransform,
+  Post,
+  Res,
+  Sse,
+  type Type,
+  UsePipes,
+  Version,
+  VERSION_NEUTRAL,
+} from '@nestjs/common';
+import { ApiExcludeEndpoint, ApiSchema, ApiTags } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsNotEmpty } from 'class-validator';
 import type { Response } from 'express';
@@ -17,9 +31,9 @@ import {
   Feature,
   Idempotent,
   Insert,
+  needsBy,
   Operation,
   Public,
-  Tag,
   TextField,
   violation,
 } from '../../src/platform/index.js';
@@ -35,6 +49,7 @@ import { bodyOf, type Parts, pathOf, validParts } from '../support/generate.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import * as notes from '../support/notes.controllers.js';
 import { isThorough } from '../support/thorough.js';
+import { FieldsDto, GuardedController, trialsOf } from '../support/trials.controller.js';
 import { PIXEL } from '../support/uploads.controller.js';
 
 const TIMES = isThorough ? 10 : 1;
@@ -56,6 +71,9 @@ beforeAll(async () => {
     AnswersController,
     EverythingController,
     BodiesController,
+    GuardedController,
+    trialsOf('1'),
+    trialsOf('2'),
   );
   await query(extended.databaseUrl, 'CREATE TABLE notes (id bigserial PRIMARY KEY, text text NOT NULL)');
   const account = await createAccount(extended);
@@ -365,6 +383,119 @@ test('A deprecated list links to its next page and its successor, and in an erro
   for (const relation of ['next', 'successor-version']) expect(description).toContain(`rel="${relation}"`);
 });
 
+describe('A permission that depends on the body', () => {
+  const keys: Record<string, string> = {};
+  beforeAll(async () => {
+    const account = await createAccount(extended);
+    for (const permission of ['pets:write', 'orders:manage', 'pets:read'])
+      keys[permission] = (
+        await call(extended, 'POST', '/v1/api-keys', {
+          account,
+          body: { name: 'Limited', permissions: [permission] },
+        })
+      ).body.key;
+  });
+
+  type Content = Pick<RequestInit, 'body'> & { type?: string };
+  const json = (value: unknown): Content => ({ body: JSON.stringify(value), type: 'application/json' });
+  const form = (...stages: string[]): Content => {
+    const body = new FormData();
+    for (const stage of stages) body.append('stage', stage);
+    return { body };
+  };
+  const bracketed = new FormData();
+  bracketed.append('stage[]', 'final');
+  const text = (body: string): Content => ({ body, type: 'text/plain' });
+  const none: Content = {};
+  const post = async (path: string, permission: string, { body, type }: Content, headers = {}) => {
+    const response = await fetch(extended.url + path, {
+      method: 'POST',
+      body,
+      headers: {
+        Authorization: `Bearer ${keys[permission]}`,
+        ...(type === undefined ? {} : { 'Content-Type': type }),
+        ...headers,
+      },
+    });
+    const answer = (await response.json()) as { told?: string; code?: string };
+    return answer.told === undefined ? answer.code : (JSON.parse(answer.told) as object);
+  };
+
+  type Got = { stage: string | null } | null;
+  /** What each body says, as its method gets it; null if it is refused. */
+  const bodies: [name: string, content: Content, ofFields: Got, ofRules?: Got][] = [
+    ['JSON', json({ stage: 'final' }), { stage: 'final' }],
+    ['JSON of a trial', json({ stage: 'trial' }), { stage: 'trial' }],
+    ['JSON with a blank', json({ stage: 'final ' }), null, { stage: 'final' }],
+    ['JSON with a list', json({ stage: ['final'] }), null],
+    ['JSON with null', json({ stage: null }), null, { stage: null }],
+    ['JSON without a stage', json({}), { stage: 'final' }],
+    ['a JSON list', json([{ stage: 'final' }]), null],
+    ['JSON with more', json({ stage: 'trial', id: 7 }), { stage: 'trial' }],
+    ['a form', form('final'), { stage: 'final' }],
+    ['a form of a trial', form('trial'), { stage: 'trial' }],
+    ['a form with a blank', form('final '), null, { stage: 'final' }],
+    ['a form with both', form('trial', 'final'), null],
+    ['a form with a list', { body: bracketed }, null],
+    ['a form without a stage', form(), { stage: 'final' }],
+    ['a text', text('final'), { stage: 'final' }, null],
+    ['no body', none, { stage: 'final' }],
+  ];
+  const cases = ['/v1', '/v2'].flatMap((version) =>
+    ['fields', 'rules'].flatMap((kind) =>
+      bodies.map(([name, content, ofFields, ofRules = ofFields]) => ({
+        path: `${version}/trials/${kind}`,
+        name,
+        content,
+        got: kind === 'fields' ? ofFields : ofRules,
+      })),
+    ),
+  );
+
+  test.each(cases)('is that of the value that the method gets: $path with $name', async (one) => {
+    const { path, content, got } = one;
+    for (const permission of ['pets:write', 'orders:manage']) {
+      const stage = got?.stage ?? null;
+      const mayBe = stage === null || (permission === 'pets:write') === (stage === 'trial');
+      const expected = got === null ? 'validation_failed' : mayBe ? got : 'permission_denied';
+      expect([permission, await post(path, permission, content)]).toEqual([permission, expected]);
+    }
+    expect(await post(path, 'pets:read', content)).toBe('permission_denied');
+  });
+
+  test.each(['fields', 'rules'])(
+    'is asked of a caller who repeats the Idempotency-Key of another: %s',
+    async (kind) => {
+      for (const content of [json({ stage: 'final' }), form('final'), none]) {
+        const keyed = { 'Idempotency-Key': randomUUID() };
+        const send = (permission: string) => post(`/v1/trials/${kind}`, permission, content, keyed);
+        // The boundary of a form does not count.
+        for (let i = 0; i < 2; i++) expect(await send('orders:manage')).toEqual({ stage: 'final' });
+        expect(['permission_denied', 'idempotency_key_reused']).toContain(await send('pets:write'));
+      }
+    },
+  );
+});
+
+test('A body is read after the guards of a team, and before interceptors', async () => {
+  const refused = await fetch(`${extended.url}/v1/guarded`, { method: 'POST', body: '{' });
+  expect([refused.status, await refused.json()]).toEqual([
+    403,
+    { status: 403, code: 'forbidden', message: 'Forbidden resource' },
+  ]);
+});
+
+test("An operation may have the operationId of Swagger's own decorator", async () => {
+  expect(await send('GET', '/v1/guarded')).toMatchObject({ status: 200, body: { id: 1 } });
+  expect(document.paths['/guarded'].get).toMatchObject({ operationId: 'readUsual', tags: ['tried'] });
+  const { content } = referencePage(document, new Set());
+  expect(content).toContain('Named in the words of Swagger');
+  expect(content).not.toContain('undefined');
+  const metrics = await readMetrics(extended);
+  const calls = { status: '200', operation: 'readUsual' };
+  expect(valueOf(metrics, 'http_server_request_duration_seconds_count', calls)).toBeGreaterThan(0);
+});
+
 describe('Fields of every kind', () => {
   const placed: Record<string, Placed> = {};
   beforeAll(() => {
@@ -602,19 +733,24 @@ describe('A declaration that cannot work is refused by name', () => {
     );
   });
 
-  @Tag('pets', 'Copies.')
+  @ApiTags('tried')
   @Controller('copies')
   class CopiesController {
     @Post('csv')
     @Idempotent()
-    @Operation({ id: 'copyCsv', summary: 'A copy', gives: { types: ['text/csv'], example: 'id\n1\n' } })
+    @Operation({
+      id: 'copyCsv',
+      summary: 'A copy',
+      needs: 'pets:write',
+      gives: { types: ['text/csv'], example: 'id\n1\n' },
+    })
     async csv(): Promise<string> {
       return '';
     }
 
     @Sse('heard')
     @Idempotent()
-    @Operation({ id: 'hearCopies', summary: 'Copies' })
+    @Operation({ id: 'hearCopies', summary: 'Copies', needs: 'pets:read' })
     heard(): Observable<MessageEvent> {
       return from([]);
     }
@@ -623,18 +759,21 @@ describe('A declaration that cannot work is refused by name', () => {
   const Ghost = Operation({ id: 'getGhost', summary: 'It', errors: { ghost_not_found: 404 } as object });
 
   @Public()
+  @ApiTags('tried')
   @Controller('ghosts')
   class GhostsController {
     @Get() @Ghost get(): void {}
   }
 
   @Public()
+  @ApiTags('tried')
   @Controller('bookings')
   class OtherBookingsController {
     @Get('export') export(): void {}
   }
 
   @Public()
+  @ApiTags('tried')
   @Controller('bookings')
   class RenamingController {
     @Get(':name') get(): void {}
@@ -643,6 +782,7 @@ describe('A declaration that cannot work is refused by name', () => {
   const Told = Operation({ id: 'getTwice', summary: 'It' });
 
   @Public()
+  @ApiTags('tried')
   @Controller('twice')
   class TwiceController {
     @Get('a') @Told a(): void {}
@@ -659,6 +799,7 @@ describe('A declaration that cannot work is refused by name', () => {
   const [Glad, Sad] = [moodOf({ glad: 'It laughs.' }), moodOf({ sad: 'It cries.' })];
 
   @Public()
+  @ApiTags('tried')
   @Controller('moods')
   class MoodsController {
     @Get('a') @Operation({ id: 'getGlad', summary: 'It', returns: Glad }) a(): void {}
@@ -676,6 +817,7 @@ describe('A declaration that cannot work is refused by name', () => {
   const [One, Other] = [named('one'), named('other')];
 
   @Public()
+  @ApiTags('tried')
   @Controller('same')
   class SameController {
     @Get('a') @Operation({ id: 'getOne', summary: 'It', returns: One }) a(): void {}
@@ -695,6 +837,7 @@ describe('A declaration that cannot work is refused by name', () => {
   }
 
   @Public()
+  @ApiTags('tried')
   @Controller('mixed')
   class MixedController {
     @Post('a') @Operation({ id: 'postMixed', summary: 'It' }) a(@Body() _body: MixedDto): void {}
@@ -702,11 +845,86 @@ describe('A declaration that cannot work is refused by name', () => {
   }
 
   @Public()
+  @ApiTags('tried')
   @Controller('forgotten')
   class ForgettingController {
     @Post() @Operation({ id: 'addForgotten', summary: 'It' }) add(): Insert<object> {
       throw new Error('is never called');
     }
+  }
+
+  @ApiTags('tried')
+  @Controller('closed')
+  class ClosedController {
+    @Get('a') a(): void {}
+    @Get('b') @Operation({ id: 'getClosed', summary: 'It' }) b(): void {}
+  }
+
+  @Public()
+  @ApiTags('tried')
+  @Controller('opened')
+  class OpenedController {
+    @Get('a') @Operation({ id: 'getOpened', summary: 'It', needs: 'pets:read' }) a(): void {}
+  }
+
+  @ApiTags('tried')
+  @Controller('needing')
+  class NeedingController {
+    @Get('a')
+    @Operation({ id: 'getNeeding', summary: 'It', needs: 'ghosts:read' as 'pets:read' })
+    a(): void {}
+  }
+
+  const byStage = needsBy(FieldsDto, 'stage', { trial: 'pets:write', final: 'orders:manage' });
+  class Trimming implements PipeTransform {
+    transform(value: unknown): unknown {
+      return value;
+    }
+  }
+
+  @ApiTags('tried')
+  @Controller('unseen')
+  class UnseenController {
+    @Post('a') @Operation({ id: 'addOther', summary: 'It', needs: byStage }) a(
+      @Body() _body: RuledDto,
+    ): void {}
+    @Post('b')
+    @Operation({ id: 'addPart', summary: 'It', needs: byStage })
+    b(@Body('stage') _stage: FieldsDto): void {}
+    @Post('c')
+    @Operation({ id: 'addPiped', summary: 'It', needs: byStage })
+    c(@Body(Trimming) _body: FieldsDto): void {}
+    @Post('d')
+    @UsePipes(Trimming)
+    @Operation({ id: 'addTrimmed', summary: 'It', needs: byStage })
+    d(@Body() _body: FieldsDto): void {}
+    @Post('e') @Operation({ id: 'addUnseen', summary: 'It', needs: byStage }) e(): void {}
+  }
+
+  @Public()
+  @Controller('untagged')
+  class UntaggedController {
+    @Get('a') a(): void {}
+    @Get('b') @ApiTags('nobodys') b(): void {}
+    @Get('c') @ApiExcludeEndpoint() c(): void {}
+  }
+
+  @Public()
+  @ApiTags('tried')
+  @Controller('several')
+  class SeveralController {
+    @Get('a') @Version(['1', '2']) a(): void {}
+    @Get(['b', 'c']) b(): void {}
+    @All('d') @Operation({ id: 'allSeveral', summary: 'It' }) d(): void {}
+    @Get('e') @Version(['1', VERSION_NEUTRAL]) e(): void {}
+  }
+
+  @Public()
+  @ApiTags('tried')
+  @Controller({ path: 'neutral', version: VERSION_NEUTRAL })
+  class NeutralController {
+    @Get('a') a(): void {}
+    @Get('b') @ApiExcludeEndpoint() b(): void {}
   }
 
   const { BookingsController } = notes;
@@ -725,6 +943,46 @@ describe('A declaration that cannot work is refused by name', () => {
       'an insert that nothing runs',
       'An Insert is run by @Idempotent(), which is missing at addForgotten.',
       [ForgettingController],
+    ],
+    [
+      'routes of which nothing says what a key needs',
+      "No permission is named for ClosedController_a, getClosed: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().",
+      [ClosedController],
+    ],
+    [
+      'needs of a public route',
+      'No key opens getOpened, beside needs: remove that, or @Public() of the method or its controller.',
+      [OpenedController],
+    ],
+    [
+      'a permission that nobody declares',
+      'No feature declares permissions of getNeeding (ghosts:read): name them in a @Feature that is in the list of features.',
+      [NeedingController],
+    ],
+    [
+      'a permission by a body that its method does not get as it was validated',
+      'The method must take all of the body that needsBy() names, by @Body() of that class, without pipes of its own: addOther, addPart, addPiped, addTrimmed, addUnseen.',
+      [UnseenController],
+    ],
+    [
+      'a route without a tag',
+      'No tag is named for UntaggedController_a: write @ApiTags() at the controller, or leave it out of the document by @ApiExcludeController().',
+      [UntaggedController],
+    ],
+    [
+      'a tag that no feature describes',
+      "No feature describes tags of UntaggedController_b (nobodys): write tags: { pets: 'The animals.' } in its @Feature.",
+      [UntaggedController],
+    ],
+    [
+      'a method with several operations',
+      'The document has one operation for each path, version and HTTP method: write a method for each of SeveralController_a, SeveralController_b, allSeveral.',
+      [SeveralController],
+    ],
+    [
+      'a route without a version',
+      'VERSION_NEUTRAL alone is in no document: add a version, or @ApiExcludeEndpoint(), at NeutralController_a.',
+      [NeutralController],
     ],
     ['two operations of one id', 'Two operations have the id getTwice', [TwiceController]],
     ['two enumerations of one name', 'Two different schemas have the name Mood', [MoodsController]],

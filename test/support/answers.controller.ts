@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { Controller, Get, Query, Req, Res, StreamableFile } from '@nestjs/common';
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import {
   BooleanParam,
@@ -9,7 +9,6 @@ import {
   Public,
   Reply,
   type ReplyHeaders,
-  Tag,
   TextField,
 } from '../../src/platform/index.js';
 import { PIXEL } from './uploads.controller.js';
@@ -45,7 +44,7 @@ class Waiting {
 
 /** What a team may answer that is not JSON with 200. */
 @Public()
-@Tag('answers', 'What is given in other ways.')
+@ApiTags('answers')
 @Controller('answers')
 export class AnswersController {
   @Get('csv')

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, Patch, Post, Query } from '@nestjs/common';
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema, ApiTags } from '@nestjs/swagger';
 import {
   BooleanField,
   BooleanParam,
@@ -23,7 +23,7 @@ import {
   MapField,
   ObjectField,
 } from '../../src/platform/api/nested-fields.js';
-import { Needs, Operation, Tag } from '../../src/platform/api/declaring.js';
+import { Operation } from '../../src/platform/api/declaring.js';
 
 /** One field of every kind, as a team could write them. */
 
@@ -207,26 +207,33 @@ export class EverythingQuery {
   ids?: string[];
 }
 
-@Tag('everything', 'One field of every kind.')
+@ApiTags('everything')
 @Controller('everything')
 export class EverythingController {
   @Post()
-  @Needs()
-  @Operation({ id: 'echoEverything', summary: 'Tell what was sent', returns: EverythingDto })
+  @Operation({
+    id: 'echoEverything',
+    summary: 'Tell what was sent',
+    needs: 'nothing',
+    returns: EverythingDto,
+  })
   echo(@Body() body: EverythingDto): EverythingDto {
     return body;
   }
 
   @Patch()
-  @Needs()
-  @Operation({ id: 'changeEverything', summary: 'Tell what was understood', returns: ToldDto })
+  @Operation({
+    id: 'changeEverything',
+    summary: 'Tell what was understood',
+    needs: 'nothing',
+    returns: ToldDto,
+  })
   change(@Body() body: EverythingChangeDto): ToldDto {
     return { told: JSON.stringify(body) };
   }
 
   @Get()
-  @Needs()
-  @Operation({ id: 'askEverything', summary: 'Tell what was asked', returns: ToldDto })
+  @Operation({ id: 'askEverything', summary: 'Tell what was asked', needs: 'nothing', returns: ToldDto })
   ask(@Query() query: EverythingQuery): ToldDto {
     return { told: JSON.stringify(query) };
   }

@@ -23,7 +23,6 @@ export {
   type OperationFacts,
   operationOf,
   type Success,
-  type TagFacts,
   type Webhook,
 } from './operation.js';
 export {
@@ -31,12 +30,14 @@ export {
   declaredOperations,
   defaultId,
   enumerationsIn,
+  interceptBodies,
   pageName,
   requireSound,
   schemasOf,
+  type Tags,
 } from './operations.js';
 export * from './paging.js';
 export * from './permissions.js';
 export * from './reply.js';
 export * from './request.js';
-export { readDto, ValidationPipe } from './validation.js';
+export { DtoPipe, readDto, requireAllowedBody } from './validation.js';

@@ -10,6 +10,8 @@ export const NOBODY: Payers = [];
 
 /** The request or the job that a call works for. */
 export interface Work {
+  /** The request, if a client waits for it. */
+  readonly request?: object;
   /** Who pays for what it holds. */
   readonly payers: Payers;
   /** Milliseconds until the answer is due; infinite where no client waits for one. */

@@ -1,13 +1,6 @@
 import { Body, Controller, Get, Headers, Param, Put, type StreamableFile } from '@nestjs/common';
-import {
-  AccountId,
-  Idempotent,
-  Operation,
-  Reply,
-  type ReplyHeaders,
-  Stability,
-  Tag,
-} from 'petstore/platform';
+import { ApiTags } from '@nestjs/swagger';
+import { AccountId, Idempotent, Operation, Reply, type ReplyHeaders, Stability } from 'petstore/platform';
 import { PhotoDto, PhotoParams } from './kennel.dto.js';
 import { PhotosService } from './photos.service.js';
 
@@ -18,7 +11,7 @@ const POINT = Buffer.from(
 );
 const PICTURES = { types: ['image/png', 'image/jpeg'], example: POINT };
 
-@Tag('kennel', 'The dogs of your kennel, and their photos.')
+@ApiTags('kennel')
 @Stability('experimental')
 @Controller('photos')
 export class PhotosController {
@@ -30,6 +23,7 @@ export class PhotosController {
     id: 'putPhoto',
     summary: 'Add or replace a photo',
     description: 'Under the id that you give.',
+    needs: 'kennel:write',
     takes: { ...PICTURES, maxBytes: 5_000_000 },
     returns: PhotoDto,
     successes: [
@@ -55,6 +49,7 @@ export class PhotosController {
     id: 'getPhoto',
     summary: 'Fetch a photo',
     description: 'As it was sent, or a part of it.',
+    needs: 'kennel:read',
     gives: PICTURES,
     successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
     errors: { photo_not_found: 404 },

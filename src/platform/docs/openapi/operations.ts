@@ -182,7 +182,7 @@ export function codeSamples(
     method: method.toUpperCase(),
     url:
       serverOf(placed, config) +
-      path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!) +
+      path.replace(/\{(\w+)\}/g, (_, name: string) => examples.get(name) ?? name) +
       (query && `?${query}`),
     access,
     ...exampleSent(operation.requestBody),
