@@ -75,6 +75,8 @@ const readdressed = (text: string) =>
     .replaceAll(/@Tag\('appointments', .*\)/g, "@ApiTags('appointments')")
     .replace(/^(?=import)/, text.includes('@Tag(') ? "import { ApiTags } from '@nestjs/swagger';\n" : '')
     .replace(/\n {2}Tag,|, Tag\b/, '')
+    .replace(/reply\.created\((.*)\);/, '$1;')
+    .replace(/(@Body\(\) body: New.*\n) +@Reply\(\).*\n/, '$1')
     .replaceAll(/'\.\.\/platform\/.*'/g, "'petstore/platform'")
     .replaceAll(/'\.\.\/(?:auth|pets)\/.*'/g, "'petstore/product'")
     .replaceAll(/'\.\/support\/.*'/g, "'petstore/testing'");

@@ -130,6 +130,15 @@ describe('An idempotent operation', () => {
       expect([status, text, headers.get('x-number')]).toEqual([201, first!.text, '1']);
   });
 
+  test('that is located has the address of its id, with a key, again and without one', async () => {
+    const all = [
+      ...(await sendAll(2, 'POST', 'numbered', 'located')),
+      await send('POST', '/v1/notes/numbered', { text: 'a' }),
+    ];
+    for (const { body, headers } of all)
+      expect(headers.get('location')).toBe(`${extended.url}/v1/notes/numbered/${body.id}`);
+  });
+
   test('is undone if an interceptor fails after the write', async () => {
     const text = randomUUID();
     const [failed, again] = await sendAll(2, 'POST', 'told', text);
@@ -477,7 +486,7 @@ describe('A permission that depends on the body', () => {
   );
 });
 
-test('A body is read after the guards of a team, and before interceptors', async () => {
+test('A body is read after the guards of a team', async () => {
   const refused = await fetch(`${extended.url}/v1/guarded`, { method: 'POST', body: '{' });
   expect([refused.status, await refused.json()]).toEqual([
     403,

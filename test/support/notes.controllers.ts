@@ -125,6 +125,7 @@ export class NotesController {
     needs: 'pets:write',
     returns: NoteDto,
     status: 201,
+    located: true,
   })
   @Idempotent()
   numbered(@Body() { text }: NewNoteDto): Promise<Note> {
@@ -139,6 +140,7 @@ export class NotesController {
     needs: 'pets:write',
     returns: NoteDto,
     status: 201,
+    located: true,
   })
   @Idempotent()
   told(@Body() { text }: NewNoteDto): Promise<Note> {

@@ -28,7 +28,7 @@ interface OperationOptions extends Partial<
   returns?: Type | [Type];
   /** Success status; 200 by default. */
   status?: number;
-  /** Whether the success has a `Location`. */
+  /** Whether the success has a `Location`: its `id` below the address of the request, or that address for a PUT. */
   located?: boolean;
   /** The media types of all successes with a body that declare none of their own; JSON by default. */
   gives?: Gives;

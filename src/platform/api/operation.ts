@@ -38,7 +38,7 @@ export interface Webhook {
 
 export interface Success {
   readonly status: number;
-  /** Whether the answer has a `Location`. */
+  /** Whether the answer has a `Location`: its `id` below the address of the request, or that address for a PUT. */
   readonly located?: boolean;
   /** Meaning, if the status does not say it. */
   readonly means?: string;

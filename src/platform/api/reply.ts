@@ -26,22 +26,16 @@ export interface FileFacts {
   readonly tag?: string;
 }
 
-/** Headers that depend on the answer: `Location` of a created item, `Link` to the next page, `ETag` of a file. */
+/** Headers that depend on the answer: `Link` to the next page, `ETag` of a file. */
 export class ReplyHeaders {
   constructor(
     private readonly request: RoutedRequest,
     private readonly response: Response,
   ) {}
 
-  /** Returns a created item and sets `Location`: its id under the address of the request. */
-  created<T extends { id: string }>(item: T): T {
-    this.response.setHeader('Location', `${addressOf(this.request)}/${item.id}`);
-    return item;
-  }
-
-  /** Returns the row of a PUT; if the PUT created it, sets 201 and the address of the request as `Location`. */
+  /** Returns the row of a PUT; sets 201 if the PUT created it. */
   put<T>({ row, isCreated }: Put<T>): T {
-    if (isCreated) this.response.status(201).setHeader('Location', addressOf(this.request));
+    if (isCreated) this.response.status(201);
     return row;
   }
 
@@ -100,6 +94,18 @@ export function isFresh({ headers }: Request, response: Response, tag: string): 
   const header = headers['if-none-match'] ?? '';
   const tags: string[] = header.match(new RegExp(TAG, 'g')) ?? [];
   return header === '*' || tags.some((sent) => sent.replace('W/', '') === tag);
+}
+
+/**
+ * Sets the `Location` of an item whose success is `located`: its id under the address of the request; for a PUT, that address.
+ * A method may have set another.
+ */
+export function locate(request: RoutedRequest, response: Response, item: unknown): void {
+  const { located } = request.operation.successes.find(({ status }) => status === response.statusCode) ?? {};
+  if (!located || response.hasHeader('Location')) return;
+  const address = addressOf(request);
+  if (request.method === 'PUT') response.setHeader('Location', address);
+  else response.setHeader('Location', `${address}/${(item as { id: string }).id}`);
 }
 
 /** The absolute address of a request without its query: under BASE_URL if set, else under the origin of the request. */

@@ -6,7 +6,15 @@ import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
-import { entityTag, hasSuccess, isFresh, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
+import {
+  entityTag,
+  hasSuccess,
+  isFresh,
+  isTagged,
+  JsonText,
+  locate,
+  type RoutedRequest,
+} from '../api/index.js';
 import { Insert } from '../data/index.js';
 import { claimPort, listen } from '../process/index.js';
 import { Connections } from './connection.js';
@@ -103,6 +111,7 @@ export class HttpAdapter extends ExpressAdapter {
     const json = body instanceof JsonText ? body : serialize?.(body as object);
     if (!json) return super.reply(response, body, status);
     response.statusCode = status;
+    if (operation && isSuccess && body !== json) locate(response.req as RoutedRequest, response, body);
     if (operation && isSuccess && isTagged(operation)) {
       const tag = entityTag(json);
       if (!hasSuccess(operation, 304)) response.setHeader('ETag', tag);

@@ -18,6 +18,7 @@ import {
   type AuthenticatedRequest,
   Declare,
   JsonText,
+  locate,
   type OperationFacts,
 } from '../api/index.js';
 import { Insert } from '../data/index.js';
@@ -60,13 +61,13 @@ class IdempotencyInterceptor implements NestInterceptor {
     const keyed = keyOf(request);
     const [{ located } = { located: false }] = operation.successes;
     const base = located ? `${addressOf(request)}/` : null;
-    const made = <Row extends object>(row: Row): Row => {
-      if (base !== null) response.setHeader('Location', base + String((row as { id?: string }).id));
+    const made = <Row>(row: Row): Row => {
+      locate(request, response, row);
       return row;
     };
     const write = async () => {
       const value = await call();
-      return value instanceof Insert ? made(await value.run()) : value;
+      return made(value instanceof Insert ? await value.run() : value);
     };
     if (!keyed) return write();
     const before = { ...response.getHeaders() };

@@ -52,12 +52,8 @@ export class AppointmentsController {
     located: true,
     errors: { pet_not_found: 400 },
   })
-  async create(
-    @AccountId() accountId: string,
-    @Body() body: NewAppointmentDto,
-    @Reply() reply: ReplyHeaders,
-  ): Promise<AppointmentDto> {
-    return reply.created(await this.appointments.create(accountId, body));
+  create(@AccountId() accountId: string, @Body() body: NewAppointmentDto): Promise<AppointmentDto> {
+    return this.appointments.create(accountId, body);
   }
 
   @Get(':appointmentId')

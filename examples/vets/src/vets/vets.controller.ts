@@ -41,8 +41,8 @@ export class VetsController {
     status: 201,
     located: true,
   })
-  async create(@Body() body: NewVetDto, @Reply() reply: ReplyHeaders): Promise<VetDto> {
-    return reply.created(await this.vets.create(body));
+  create(@Body() body: NewVetDto): Promise<VetDto> {
+    return this.vets.create(body);
   }
 
   @Get(':vetId')
