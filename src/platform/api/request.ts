@@ -134,7 +134,7 @@ export function aboveVersions(baseUrl: string): string {
 export interface RoutedRequest extends Request {
   operation: OperationFacts;
   /**
-   * Checks of the guard that need the body, to be made once it is read.
+   * Checks of the guard that need the body, to be made once it is read; undefined if no body is to be read.
    * @param isLate whether the body arrived so late that the credentials may have changed
    */
   checkBody?: (isLate: boolean) => Promise<void>;

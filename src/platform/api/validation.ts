@@ -61,7 +61,7 @@ export class DtoPipe implements PipeTransform {
   transform(value: unknown, metadata: ArgumentMetadata): unknown {
     const { metatype, type } = metadata;
     if (type === 'custom' || !metatype) return value;
-    const dto = madeBefore.get(value as object) ?? read(value, metadata);
+    const dto = (type === 'body' && madeBefore.get(value as object)) || read(value, metadata);
     return dto instanceof Promise ? dto.then((made) => finish(made, metadata)) : finish(dto, metadata);
   }
 }

@@ -48,10 +48,10 @@ const DECOMPRESS: Readonly<Record<string, Decompress>> = {
 export const BODY_READER: NestInterceptor = {
   async intercept(context: ExecutionContext, next: CallHandler) {
     const [request, response] = context.getArgs<[RawBodyRequest<RoutedRequest>, Response]>();
-    if (request.operation.readsBody) {
-      const isLate = await readBody(request, response);
-      await request.checkBody?.(isLate);
-    }
+    const { checkBody } = request;
+    // A controller and a method that it inherits may both have this interceptor.
+    request.checkBody = undefined;
+    if (checkBody) await checkBody(await readBody(request, response));
     return next.handle();
   },
 };

@@ -8,6 +8,7 @@ import {
   declaredOperations,
   defaultId,
   isLaterVersion,
+  requireSound,
   type Tags,
   versionOf,
   type Webhook,
@@ -58,6 +59,10 @@ const PARTS = /<!-- with (\w+) -->(\n\n)?(.*?)<!-- \/with -->\2/gs;
 export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
   const { title, version, description, team, license, credentials, unversioned, tags } =
     app.get(ProductFacts);
+  const described = { ...tags, ...app.get(Features).tags };
+  const modules = app.get(ModulesContainer);
+  // For a command that writes the document; a start has checked them already.
+  requireSound(modules, described, Infinity);
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle(title)
@@ -85,10 +90,10 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   document.info.contact = { name: team, url: frontDoor };
   document.paths = relativePaths(document.paths, frontDoor, unversioned, config);
   document.info.description = withPresent(description, document);
-  const declared = declaredOperations(app.get(ModulesContainer));
+  const declared = declaredOperations(modules);
   describeSchemas(document, declared);
   finishOperations(declared, document, config);
-  document.tags = tagsIn(document, { ...tags, ...app.get(Features).tags });
+  document.tags = tagsIn(document, described);
   addLinks(document);
   document.webhooks = webhooksOf(declared, document);
   document.components = {
