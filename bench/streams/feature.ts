@@ -15,7 +15,13 @@ import { map, type Observable } from 'rxjs';
 import { Events, Feature, IntegerParam, Operation, RowStreams, TextField } from 'petstore/platform';
 
 class Amount {
-  @IntegerParam({ min: 1, max: 100_000_000, description: 'How many rows, or megabytes.', example: 3 })
+  @IntegerParam({
+    min: 1,
+    max: 100_000_000,
+    description: 'How many rows, or megabytes.',
+    example: 3,
+    optional: true,
+  })
   count = 3;
 }
 

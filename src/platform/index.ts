@@ -22,7 +22,6 @@ export {
   JsonField,
   ListField,
   ListParam,
-  MapField,
   MoneyField,
   ObjectField,
   PatternField,

@@ -107,7 +107,7 @@ describe('A field', () => {
 
   test('of a query with an integer may be required', async () => {
     class Asked {
-      @IntegerParam({ description: 'How often.', min: 1, max: 9, optional: false })
+      @IntegerParam({ description: 'How often.', min: 1, max: 9 })
       times!: number;
     }
     expect(await read(Asked, {})).toEqual({ throws: 'validation_failed', because: 'times is required.' });

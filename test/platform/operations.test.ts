@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import {
   All,
   Body,
@@ -40,7 +41,7 @@ import {
 import { type Answer, call, createAccount, createKey } from '../../src/testing/client.js';
 import { checkerOf, document as committed, type Placed } from '../../src/testing/document.js';
 import { query } from '../../src/testing/service.js';
-import { AnswersController } from '../support/answers.controller.js';
+import { AnswersController, SENT } from '../support/answers.controller.js';
 import { BodiesController } from '../support/bodies.controllers.js';
 import { breaks } from '../support/break.js';
 import { EverythingController } from '../support/every-field.js';
@@ -246,8 +247,8 @@ describe('An answer', () => {
   });
 
   describe('of a file', () => {
-    const get = async (headers: Record<string, string> = {}, method = 'GET') => {
-      const response = await ask('picture', headers, method);
+    const get = async (path: string, headers: Record<string, string> = {}, method = 'GET') => {
+      const response = await ask(path, headers, method);
       return {
         status: response.status,
         headers: response.headers,
@@ -255,64 +256,38 @@ describe('An answer', () => {
       };
     };
 
-    test('is sent as a whole, and not again to a client that has it', async () => {
-      const first = await get();
-      expect(first).toMatchObject({ status: 200, bytes: PIXEL });
-      expect(first.headers.get('content-type')).toBe('image/png');
+    test("of Nest's is sent as a whole", async () => {
+      const { status, headers, bytes } = await get('picture');
+      expect([status, headers.get('content-type'), bytes]).toEqual([200, 'image/png', PIXEL]);
+    });
+
+    test("of Express's is sent as a whole or in part, and not again to a client that has it", async () => {
+      const first = await get('sent');
+      expect(first).toMatchObject({ status: 200, bytes: readFileSync(SENT) });
       const tag = first.headers.get('etag')!;
       // `fetch` would ask for all of it, as Express understands that.
-      const again = await get({ 'If-None-Match': tag, 'Cache-Control': 'max-age=0' });
-      expect(again).toMatchObject({ status: 304, bytes: Buffer.alloc(0) });
-      expect(['etag', 'content-type'].map((name) => again.headers.get(name))).toEqual([tag, null]);
-      const head = await get({}, 'HEAD');
-      expect([head.status, head.headers.get('content-length')]).toEqual([200, String(PIXEL.length)]);
-    });
-
-    test.each([
-      ['bytes=0-9', 0, 10],
-      ['bytes=60-', 60, undefined],
-      ['bytes=-5', -5, undefined],
-      ['bytes=10-99999999', 10, undefined],
-    ])('is sent in the part that is asked for: %s', async (range, start, end) => {
-      const expected = PIXEL.subarray(start, end);
-      const first = start < 0 ? PIXEL.length + start : start;
-      const { status, headers, bytes: sent } = await get({ Range: range });
-      expect([status, headers.get('content-length')]).toEqual([206, String(expected.length)]);
-      const last = first + expected.length - 1;
-      expect(headers.get('content-range')).toBe(`bytes ${first}-${last}/${PIXEL.length}`);
-      expect(sent).toEqual(expected);
-    });
-
-    test('is sent as a whole for an invalid range, several ranges, or a range of another version', async () => {
-      for (const Range of ['bytes=x', 'lines=0-1', 'bytes=0-1,5-6'])
-        expect(await get({ Range })).toMatchObject({ status: 200, bytes: PIXEL });
-      expect((await get({ Range: 'bytes=0-9', 'If-Range': '"another"' })).status).toBe(200);
-    });
-
-    test('is 416 beyond its end, with its length', async () => {
-      const { status, headers, bytes } = await get({ Range: 'bytes=99999999-' });
-      expect([status, headers.get('content-range')]).toEqual([416, `bytes */${PIXEL.length}`]);
+      const known = { 'If-None-Match': tag, 'Cache-Control': 'max-age=0' };
+      expect(await get('sent', known)).toMatchObject({ status: 304, bytes: Buffer.alloc(0) });
+      const part = await get('sent', { Range: 'bytes=10-19' });
+      expect([part.status, part.bytes]).toEqual([206, first.bytes.subarray(10, 20)]);
+      const beyond = await get('sent', { Range: 'bytes=99999999-' });
+      expect(beyond.headers.get('content-range')).toBe(`bytes */${first.bytes.length}`);
       const error = { code: 'range_not_satisfiable', status: 416, message: expect.any(String) };
-      expect(JSON.parse(bytes.toString())).toEqual(error);
+      expect([beyond.status, JSON.parse(beyond.bytes.toString())]).toEqual([416, error]);
     });
   });
 
   test('is in the document with its types, headers and an example', () => {
     const operationAt = (path: string) => document.paths[`/answers/${path}`].get;
-    const { responses, parameters } = operationAt('picture');
+    const { responses } = operationAt('picture');
     const example = `data:image/png;base64,${PIXEL.toString('base64')}`;
     const picture = { 'image/png': { schema: { type: 'string', format: 'binary' }, example } };
-    expect([responses[200].content, responses[206].content]).toEqual([picture, picture]);
-    expect(responses[304]).not.toHaveProperty('content');
-    expect([200, 206, 304].map((status) => Object.keys(responses[status].headers))).toEqual([
-      ['X-Request-Id', 'ETag', 'Accept-Ranges'],
-      ['X-Request-Id', 'ETag', 'Accept-Ranges', 'Content-Range'],
-      ['X-Request-Id', 'ETag'],
-    ]);
-    expect(document.components.headers).toHaveProperty('Content-Range');
-    const codes = Object.keys(responses[416].content['application/json'].examples);
-    expect(codes).toEqual(['range_not_satisfiable']);
-    expect(parameters.map(({ name }: { name: string }) => name)).toEqual(['If-None-Match', 'Range']);
+    expect(responses[200].content).toEqual(picture);
+    const known = operationAt('known');
+    expect(known.responses[304]).not.toHaveProperty('content');
+    for (const status of [200, 304])
+      expect(Object.keys(known.responses[status].headers)).toEqual(['X-Request-Id', 'ETag']);
+    expect(known.parameters.map(({ name }: { name: string }) => name)).toEqual(['If-None-Match']);
     const csv = { 'text/csv': { schema: { type: 'string' }, example: 'id,name\n1,Luna\n' } };
     const schema = { $ref: '#/components/schemas/Row' };
     const row = { 'application/json': { schema, example: { id: '1', name: 'Luna' } } };
@@ -541,7 +516,7 @@ describe('Fields of every kind', () => {
   test('come back as they are sent, in the form that the document says, and then stay as they are', async () => {
     const { Everything, Address, Street, Item, Size } = document.components.schemas;
     const check = checkerOf(Everything, { Address, Street, Item, Size });
-    const asSent = ['flag', 'day', 'code', 'url', 'email', 'texts', 'numbers', 'sizes', 'lists', 'labels'];
+    const asSent = ['flag', 'day', 'code', 'url', 'email', 'texts', 'numbers', 'sizes', 'lists'];
     await fc.assert(
       fc.asyncProperty(validParts(placed.post!), async (parts) => {
         const first = await request(parts);
@@ -551,7 +526,7 @@ describe('Fields of every kind', () => {
         const sent = new Map(parts.fields);
         const answered = JSON.parse(first.text) as Record<string, unknown>;
         for (const name of asSent) expect(answered[name]).toEqual(JSON.parse(sent.get(name)!));
-        for (const name of ['known', 'maybe', 'settings'])
+        for (const name of ['settings'])
           expect(Object.keys(answered[name] ?? {})).toEqual(Object.keys(JSON.parse(sent.get(name) ?? '{}')));
         const settings = sent.get('settings');
         if (settings) expect(exactly(first.text).settings).toEqual(exactly(settings));
@@ -622,21 +597,23 @@ describe('Fields of every kind', () => {
   });
 
   test.each([
-    ['exact', '99999999999999.9951', '99999999999999.9951'],
-    ['exact', '0.1', '0.1000'],
-    ['exact', '-0', '0.0000'],
+    ['exact', '"99999999999999.9951"', '"99999999999999.9951"'],
+    ['exact', '"0.1"', '"0.1000"'],
+    ['exact', '"-0"', '"0.0000"'],
     ['price', '"9999999999.99"', '"9999999999.99"'],
     ['price', '"7"', '"7.00"'],
-    ['amounts', '[9999999999.9900000000000, 0.1, 1e1]', '[9999999999.99,0.10,10.00]'],
+    ['amounts', '["9999999999.99", "0.1", "10"]', '["9999999999.99","0.10","10.00"]'],
   ])('keep every digit of an amount: %s %s', async (name, sent, answered) => {
     const { text } = await post(withJson(name, sent));
     expect(text).toContain(`"${name}":${answered}`);
   });
 
-  test.each(['0.00001', '99999999999999.99991', '100000000000000', '1e-400', '0.30000000000000004', '1e999'])(
+  test.each(['"0.00001"', '"99999999999999.99991"', '"100000000000000"', '"1e1"', '0.1', '1e999'])(
     'round nothing to an amount: %s',
     async (sent) => {
-      expect(await messageOf(post(withJson('exact', sent)))).toMatch(/^exact must be a number from -9/);
+      expect(await messageOf(post(withJson('exact', sent)))).toMatch(
+        /^exact must be text with a number from -9/,
+      );
     },
   );
 
@@ -657,14 +634,6 @@ describe('Fields of every kind', () => {
       size: { anyOf: [{ $ref: '#/components/schemas/Size' }, { type: 'null' }] },
       address: { anyOf: [{ $ref: '#/components/schemas/Address' }, { type: 'null' }] },
     });
-  });
-
-  test('of a map may be null where their field says so, and the document too', async () => {
-    const { text } = await post(withJson('known', '{"a":null,"b":9007199254740993}'));
-    expect(text).toContain('"known":{"a":null,"b":9007199254740993}');
-    expect(await messageOf(post(withJson('labels', '{"a":null}')))).toMatch(/^labels\["a"\] must be text/);
-    const { additionalProperties } = document.components.schemas.Everything.properties.known;
-    expect(additionalProperties).toMatchObject({ type: ['integer', 'null'], format: 'int64' });
   });
 
   test('of a query are read as what they are', async () => {

@@ -34,7 +34,7 @@ class FeedingDto {
 }
 
 class TimesQuery {
-  @IntegerParam({ description: 'How often.', min: 1, max: 9 })
+  @IntegerParam({ description: 'How often.', min: 1, max: 9, optional: true })
   times = 1;
 }
 

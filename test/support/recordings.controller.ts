@@ -33,27 +33,63 @@ import {
 } from '../../src/platform/index.js';
 
 class Lines {
-  @IntegerParam({ min: 1, max: 100_000_000, description: 'How many lines there are.', example: 3 })
+  @IntegerParam({
+    min: 1,
+    max: 100_000_000,
+    description: 'How many lines there are.',
+    example: 3,
+    optional: true,
+  })
   lines = 3;
 
-  @IntegerParam({ min: 0, max: 100_000_000, description: 'How many come before a failure.', example: 0 })
+  @IntegerParam({
+    min: 0,
+    max: 100_000_000,
+    description: 'How many come before a failure.',
+    example: 0,
+    optional: true,
+  })
   failsAfter = 0;
 
-  @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds between two lines.', example: 0 })
+  @IntegerParam({
+    min: 0,
+    max: 60_000,
+    description: 'Milliseconds between two lines.',
+    example: 0,
+    optional: true,
+  })
   pauseMs = 0;
 
-  @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds until the first.', example: 0 })
+  @IntegerParam({
+    min: 0,
+    max: 60_000,
+    description: 'Milliseconds until the first.',
+    example: 0,
+    optional: true,
+  })
   firstMs = 0;
 }
 
 class Rows {
-  @IntegerParam({ min: 0, max: 100_000_000, description: 'How many rows there are.', example: 3 })
+  @IntegerParam({
+    min: 0,
+    max: 100_000_000,
+    description: 'How many rows there are.',
+    example: 3,
+    optional: true,
+  })
   rows = 3;
 
-  @IntegerParam({ min: 0, max: 10_000_000, description: 'How long each is.', example: 3 })
+  @IntegerParam({ min: 0, max: 10_000_000, description: 'How long each is.', example: 3, optional: true })
   bytes = 3;
 
-  @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds until the first.', example: 0 })
+  @IntegerParam({
+    min: 0,
+    max: 60_000,
+    description: 'Milliseconds until the first.',
+    example: 0,
+    optional: true,
+  })
   firstMs = 0;
 }
 

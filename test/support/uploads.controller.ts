@@ -40,7 +40,7 @@ class NewPhoto {
   @TextField({ description: 'What it shows.', example: 'Luna', max: 100 })
   caption!: string;
 
-  @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100 })
+  @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100, optional: true })
   age = 0;
 }
 

@@ -33,8 +33,8 @@ interface OperationOptions extends Partial<
   /** The media types of all successes with a body that declare none of their own; JSON by default. */
   gives?: Gives;
   /**
-   * Several successes: an answer has the status of the first unless the method sets another. With 304 among them, answers
-   * carry an `ETag` and `If-None-Match` works; with 206, `reply.file` answers ranges.
+   * Several successes: an answer has the status of the first unless the method sets another. With 304 among them, answers of
+   * JSON carry an `ETag` and `If-None-Match` works.
    */
   successes?: readonly [Success, ...Success[]];
 }

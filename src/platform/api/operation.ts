@@ -164,7 +164,7 @@ export function interceptFirst(
 export function wholeBodyOf(handler: object, controller: Type, name: string): number | undefined {
   const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) as
     Record<string, { index: number; data?: unknown; pipes?: unknown[] }> | undefined;
-  const bodies = Object.entries(parameters ?? {}).filter(([key]) => BODY.includes(Number.parseInt(key, 10)));
+  const bodies = Object.entries(parameters ?? {}).filter(([key]) => BODY.includes(Number(key.split(':')[0])));
   const hasPipes = [handler, controller].some((target) => Reflect.hasMetadata(PIPES_METADATA, target));
   if (bodies.length !== 1 || hasPipes) return undefined;
   const [, { index, data, pipes = [] }] = bodies[0]!;

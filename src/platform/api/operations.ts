@@ -8,7 +8,6 @@ import { type Enumeration, fieldsIn } from './dto.js';
 import {
   BODY,
   countAddresses,
-  hasSuccess,
   indexesOf,
   interceptFirst,
   isExcluded,
@@ -227,9 +226,6 @@ function problemsOf(operation: DeclaredOperation): string[] {
     maxBytes > MAX_BYTES && `may take a body of at most ${MAX_BYTES} bytes, not ${maxBytes}`,
     types.some(isRaw) && example === undefined && 'has no example of what it takes',
     successes.some(lacksExample) && 'has no example of what it gives',
-    hasSuccess(operation, 206) &&
-      !hasSuccess(operation, 304) &&
-      'gives parts (206), and needs the success 304 too',
   ];
   return found.filter((problem) => problem !== false).map((problem) => `${id} ${problem}.`);
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { unescape } from 'node:querystring';
-import { createParamDecorator, type ExecutionContext, StreamableFile, type Type } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { ApiError } from './api-error.js';
@@ -16,17 +16,7 @@ export interface Put<Row> {
   readonly isCreated: boolean;
 }
 
-/** The headers of a file. */
-export interface FileFacts {
-  /** The media type, if the operation has several. */
-  readonly type?: string;
-  /** `Content-Disposition`. */
-  readonly disposition?: string;
-  /** A text that identifies the content, such as a stored hash; by default a hash of the bytes. */
-  readonly tag?: string;
-}
-
-/** Headers that depend on the answer: `Link` to the next page, `ETag` of a file. */
+/** Headers that depend on the answer, such as the `Link` to the next page. */
 export class ReplyHeaders {
   constructor(
     private readonly request: RoutedRequest,
@@ -49,38 +39,6 @@ export class ReplyHeaders {
       this.response.setHeader('Link', earlier === undefined ? link : [earlier, link].flat().join(', '));
     }
     return page;
-  }
-
-  /**
-   * Returns a file in memory. An operation with the success 304 answers `If-None-Match` (and the method returns undefined),
-   * one with 206 a single byte range (RFC 9110, 13 and 14). For a file on disk, Express's `response.sendFile` does the same.
-   * @throws ApiError `range_not_satisfiable` for a range that starts beyond the end
-   */
-  file(bytes: Uint8Array, { tag = digestOf(bytes), ...facts }: FileFacts = {}): StreamableFile | undefined {
-    const { request, response } = this;
-    if (hasSuccess(request.operation, 304) && isFresh(request, response, `"${tag}"`)) {
-      response.status(304);
-      return undefined;
-    }
-    const part = hasSuccess(request.operation, 206) ? this.part(bytes.length, `"${tag}"`) : undefined;
-    const sent = part ? bytes.subarray(part.start, part.end + 1) : bytes;
-    return new StreamableFile(sent, { ...facts, length: sent.length });
-  }
-
-  /** The requested range; undefined for no range, several ranges, or an invalid range. */
-  private part(length: number, tag: string): { start: number; end: number } | undefined {
-    const { request, response } = this;
-    response.setHeader('Accept-Ranges', 'bytes');
-    if (request.method !== 'GET' || (request.get('If-Range') ?? tag) !== tag) return undefined;
-    const ranges = request.range(length, { combine: true });
-    if (ranges === -1)
-      throw new ApiError('range_not_satisfiable', undefined, {
-        headers: { 'Content-Range': `bytes */${length}` },
-      });
-    if (!Array.isArray(ranges) || ranges.type !== 'bytes' || ranges.length > 1) return undefined;
-    const { start, end } = ranges[0]!;
-    response.status(206).setHeader('Content-Range', `bytes ${start}-${end}/${length}`);
-    return { start, end };
   }
 }
 
@@ -132,7 +90,7 @@ export const TAGS_PATTERN = String.raw`^(?:\*|(?:W/)?"[\x21\x23-\x7e]*"(?:, ?(?:
 
 /** The strong tag of a representation. */
 export function entityTag({ text }: JsonText): string {
-  return `"${digestOf(text)}"`;
+  return `"${hash('sha256', text, 'base64url').slice(0, TAG_LENGTH)}"`;
 }
 
 /** The query of a target with a cursor, and else as the client has written it. */
@@ -143,10 +101,6 @@ function withCursor(target: string, cursor: string): string {
   parts[found < 0 ? parts.length : found] = `cursor=${cursor}`;
   // The other characters that no URI has (RFC 3986, 2), `toPath` has escaped.
   return parts.join('&').replace(/["<>\\^`{|}]/g, encodeURIComponent);
-}
-
-function digestOf(content: string | Uint8Array): string {
-  return hash('sha256', content, 'base64url').slice(0, TAG_LENGTH);
 }
 
 /**

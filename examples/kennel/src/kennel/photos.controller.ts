@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Headers, Param, Put, type StreamableFile } from '@nestjs/common';
+import { Body, Controller, Get, Headers, Param, Put, StreamableFile } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AccountId, Idempotent, Operation, Reply, type ReplyHeaders, Stability } from 'petstore/platform';
 import { PhotoDto, PhotoParams } from './kennel.dto.js';
@@ -48,18 +48,13 @@ export class PhotosController {
   @Operation({
     id: 'getPhoto',
     summary: 'Fetch a photo',
-    description: 'As it was sent, or a part of it.',
+    description: 'As it was sent.',
     needs: 'kennel:read',
     gives: PICTURES,
-    successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
     errors: { photo_not_found: 404 },
   })
-  async get(
-    @AccountId() accountId: string,
-    @Param() { photoId }: PhotoParams,
-    @Reply() reply: ReplyHeaders,
-  ): Promise<StreamableFile | undefined> {
-    const { content, type, digest } = await this.photos.get(accountId, photoId);
-    return reply.file(content, { type, tag: digest });
+  async get(@AccountId() accountId: string, @Param() { photoId }: PhotoParams): Promise<StreamableFile> {
+    const { content, type } = await this.photos.get(accountId, photoId);
+    return new StreamableFile(content, { type });
   }
 }

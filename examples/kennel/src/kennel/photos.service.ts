@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { AccountClosing, FastRepository, InjectFastRepository, type Put } from 'petstore/platform';
 import { Photo } from './photo.entity.js';
@@ -15,8 +14,7 @@ export class PhotosService {
 
   /** @throws ApiError `photo_not_found` for one of another account */
   put(accountId: string, id: string, type: string, content: Buffer): Promise<Put<Photo>> {
-    const digest = hash('sha256', content, 'base64url');
-    return this.photos.putRow({ id, accountId }, { type, digest, content }, 'photo_not_found');
+    return this.photos.putRow({ id, accountId }, { type, content }, 'photo_not_found');
   }
 
   /** @throws ApiError `photo_not_found` */

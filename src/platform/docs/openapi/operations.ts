@@ -4,7 +4,6 @@ import {
   aboveVersions,
   type Access,
   type DeclaredOperation,
-  hasBody,
   hasSuccess,
   isLaterVersion,
   isTagged,
@@ -105,18 +104,13 @@ const SUCCESS: Record<string, string> = {
   304: 'The client has the current answer (`If-None-Match`): the response has no body.',
 };
 
-/** The headers of conditional and range requests; an operation without support ignores them. */
+/** The headers of conditional requests; an operation without support ignores them. */
 function conditionalHeaders(facts: OperationFacts): Parameter[] {
   const header = (name: string, description: string, pattern: string) => {
     return { name, in: 'header', required: false, description, schema: { type: 'string', pattern } };
   };
   const etags = 'One or several `ETag`s: if one is current, the answer is 304.';
-  const range =
-    'The range of bytes to send, such as `bytes=0-1023`: 206. The service ignores any other value.';
-  return [
-    ...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : []),
-    ...(hasSuccess(facts, 206) ? [header('Range', range, '^bytes=(?:[0-9]+-[0-9]*|-[0-9]+)$')] : []),
-  ];
+  return [...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : [])];
 }
 
 /** Without a declared success, the method has its default status. */
@@ -136,8 +130,6 @@ function finishSuccess(
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (located) headers.push('Location');
   if ((media && isTagged(facts)) || hasSuccess(facts, 304)) headers.push('ETag');
-  if (hasSuccess(facts, 206) && hasBody(status)) headers.push('Accept-Ranges');
-  if (status === 206) headers.push('Content-Range');
   if (idempotent) headers.push('Idempotency-Replayed');
   if (media?.schema?.type === 'array') {
     headers.push('Link');
