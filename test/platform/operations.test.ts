@@ -25,7 +25,7 @@ import { from, type Observable } from 'rxjs';
 import '../support/features.js';
 import { PetsModule } from '../../src/pets/pets.module.js';
 import { referencePage } from '../../src/platform/docs/site/reference.js';
-import { operationsIn, problemsIn } from '../../src/platform/api/operations.js';
+import { operationsIn, problemsIn } from '../../src/platform/api/sound-operations.js';
 import { Features } from '../../src/platform/features/index.js';
 import {
   EnumField,

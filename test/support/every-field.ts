@@ -17,7 +17,7 @@ import {
   UuidField,
 } from '../../src/platform/api/fields.js';
 import { JsonField, ListField, ListParam, ObjectField } from '../../src/platform/api/nested-fields.js';
-import { Operation } from '../../src/platform/api/declaring.js';
+import { Operation } from '../../src/platform/api/route.js';
 
 /** One field of every kind, as a team could write them. */
 

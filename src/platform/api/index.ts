@@ -13,7 +13,7 @@ export {
   unitsOf,
 } from './formats.js';
 export * from './nested-fields.js';
-export * from './declaring.js';
+export * from './route.js';
 export {
   type Access,
   Declare,
@@ -35,7 +35,7 @@ export {
   requireSound,
   schemasOf,
   type Tags,
-} from './operations.js';
+} from './sound-operations.js';
 export * from './paging.js';
 export * from './permissions.js';
 export * from './reply.js';

@@ -16,9 +16,9 @@ import {
 } from '../../api/index.js';
 import { Features } from '../../features/index.js';
 import { discoveryUrl, RELEASE } from '../../process/index.js';
-import { finishOperation, HERE, OIDC } from './operations.js';
+import { finishOperation, HERE, OIDC } from './finish-operation.js';
 import { errorComponents, headersIn } from './responses.js';
-import { describeSchemas, exampleFor, inlined, type Operation, operationsIn } from './schemas.js';
+import { describeSchemas, exampleFor, inlined, type OperationObject, operationsIn } from './schemas.js';
 
 /** Texts of the product for the document. The module of the application provides them. */
 export abstract class ProductFacts {
@@ -187,7 +187,7 @@ function webhooksOf(
   operations: Iterable<DeclaredOperation>,
   document: OpenAPIObject,
 ): OpenAPIObject['webhooks'] {
-  const webhooks: Record<string, { post: Operation }> = {};
+  const webhooks: Record<string, { post: OperationObject }> = {};
   for (const { webhook, tags } of operations)
     if (webhook)
       webhooks[webhook.id] = {
@@ -196,7 +196,7 @@ function webhooksOf(
   return webhooks as OpenAPIObject['webhooks'];
 }
 
-function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation {
+function webhookOperation(webhook: Webhook, document: OpenAPIObject): OperationObject {
   const { id, summary, description, headers, answers } = webhook;
   const reference = { $ref: getSchemaPath(webhook.body) };
   const schema = inlined(reference, document);

@@ -14,7 +14,7 @@ import {
   SMALL_JSON,
   type Takes,
 } from '../../api/index.js';
-import { type Operation, referredTo } from './schemas.js';
+import { type OperationObject, referredTo } from './schemas.js';
 
 /** The response headers that the document describes. */
 export const HEADERS = {
@@ -142,10 +142,10 @@ const WITH_BODY: ErrorCode[] = ['invalid_content_type', 'payload_too_large', 'un
 
 /** The error responses of an operation: declared ones, and those that follow from its properties. */
 export function errorResponses(
-  operation: Operation,
+  operation: OperationObject,
   facts: OperationFacts,
   config: Config,
-): Operation['responses'] {
+): OperationObject['responses'] {
   const { parameters = [] } = operation;
   const codes: ErrorCode[] = [...EVERYWHERE, ...BY_ACCESS[facts.access]];
   const { takes = SMALL_JSON } = facts;

@@ -14,7 +14,13 @@ import {
 import { answersOf, contentOfAnswer, exampleSent, finishBody, giveExample } from './bodies.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import { describeParameters, impliedValue, namePage, type Operation, type Parameter } from './schemas.js';
+import {
+  describeParameters,
+  impliedValue,
+  namePage,
+  type OperationObject,
+  type ParameterObject,
+} from './schemas.js';
 
 /** Placeholder in the document for the origin that a client requests it from. */
 export const HERE = 'http://here.invalid';
@@ -23,7 +29,7 @@ export const HERE = 'http://here.invalid';
 export interface Placed {
   path: string;
   method: string;
-  operation: Operation;
+  operation: OperationObject;
 }
 
 /** The security scheme of access tokens, if an identity provider is configured. */
@@ -45,7 +51,7 @@ function securityOf({ access, permissions }: OperationFacts, config: Config): Re
   );
 }
 
-function describe({ description }: Operation, { permissions }: OperationFacts): string | undefined {
+function describe({ description }: OperationObject, { permissions }: OperationFacts): string | undefined {
   if (permissions.length === 0) return description;
   const names = permissions.map((permission) => `\`${permission}\``).join(' or ');
   return `${description ?? ''} Needs the permission ${names}.`.trim();
@@ -82,7 +88,7 @@ const LAST_EVENT = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]+$' },
 };
 
-function parametersOf({ parameters = [] }: Operation, facts: DeclaredOperation): Parameter[] {
+function parametersOf({ parameters = [] }: OperationObject, facts: DeclaredOperation): ParameterObject[] {
   const allowed = parameters.filter(
     (parameter) => parameter.in !== 'header' || !NO_PARAMETERS.has(parameter.name.toLowerCase()),
   );
@@ -105,7 +111,7 @@ const SUCCESS: Record<string, string> = {
 };
 
 /** The headers of conditional requests; an operation without support ignores them. */
-function conditionalHeaders(facts: OperationFacts): Parameter[] {
+function conditionalHeaders(facts: OperationFacts): ParameterObject[] {
   const header = (name: string, description: string, pattern: string) => {
     return { name, in: 'header', required: false, description, schema: { type: 'string', pattern } };
   };
@@ -114,13 +120,13 @@ function conditionalHeaders(facts: OperationFacts): Parameter[] {
 }
 
 /** Without a declared success, the method has its default status. */
-function successesOf({ responses }: Operation, { successes }: OperationFacts): readonly Success[] {
+function successesOf({ responses }: OperationObject, { successes }: OperationFacts): readonly Success[] {
   return successes.length > 0 ? successes : [{ status: Number(Object.keys(responses)[0]) }];
 }
 
 function finishSuccess(
   document: OpenAPIObject,
-  operation: Operation,
+  operation: OperationObject,
   facts: OperationFacts,
   { status, located, means = SUCCESS[status], gives }: Success,
 ): void {
@@ -141,7 +147,7 @@ function finishSuccess(
 }
 
 /** A deprecated operation sends these headers with every answer behind the guard. */
-function finishDeprecated(operation: Operation, sunset: string): void {
+function finishDeprecated(operation: OperationObject, sunset: string): void {
   operation['x-deprecated-sunset'] = sunset;
   operation.deprecated = true;
   operation.description = `Will be removed on ${sunset}. ${operation.description ?? ''}`.trim();
