@@ -48,7 +48,7 @@ export class PhotosController {
   @Operation({
     id: 'getPhoto',
     summary: 'Fetch a photo',
-    description: 'As it was sent.',
+    description: 'The picture, as it was sent.',
     needs: 'kennel:read',
     gives: PICTURES,
     errors: { photo_not_found: 404 },
