@@ -1,8 +1,8 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { type DynamicModule, Module, type OnModuleInit } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, APP_PIPE, ModulesContainer } from '@nestjs/core';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
-import type { Config } from './config.js';
+import { Config } from './config.js';
 import { PRODUCT } from './document.js';
 import type { Parts } from './load-features.js';
 import { EnvironmentModule } from './environment.module.js';
@@ -13,26 +13,41 @@ import {
   IdempotencyModule,
   LimitsModule,
 } from './platform/safeguards/index.js';
-import { ValidationPipe } from './platform/api/index.js';
+import { DtoPipe, interceptBodies, requireSound } from './platform/api/index.js';
 import { DataModule } from './platform/data/index.js';
 import { DatabaseModule, poolOptions } from './platform/database/index.js';
 import { ProductFacts, SiteModule } from './platform/docs/index.js';
 import { Features } from './platform/features/index.js';
 import { JobsModule, JobWorkersModule } from './platform/jobs/index.js';
-import { ErrorFilter, ObservabilityModule } from './platform/http/index.js';
+import { BODY_READER, ErrorFilter, ObservabilityModule } from './platform/http/index.js';
 import type { Log } from './platform/telemetry/index.js';
 
 /** The service. */
 @Module({
   providers: [
     AuditRetention,
-    // Every request passes these in this order.
+    // Every request passes these in this order; behind the guards, `BODY_READER`.
     { provide: APP_GUARD, useClass: AuthGuard },
-    { provide: APP_PIPE, useClass: ValidationPipe },
+    { provide: APP_PIPE, useClass: DtoPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },
   ],
 })
-export class AppModule {
+export class AppModule implements OnModuleInit {
+  constructor(
+    private readonly modules: ModulesContainer,
+    private readonly config: Config,
+    private readonly features: Features,
+    private readonly product: ProductFacts,
+  ) {
+    interceptBodies(modules, BODY_READER);
+  }
+
+  /** @throws as `requireSound` does */
+  onModuleInit(): void {
+    const tags = { ...this.product.tags, ...this.features.tags };
+    requireSound(this.modules, tags, this.config.OPERATION_MAX_SECONDS);
+  }
+
   static with(config: Config, log: Log, { features, product }: Parts): DynamicModule {
     return {
       module: AppModule,

@@ -21,6 +21,7 @@ export const PRODUCT: ProductFacts = {
       'An access token of the identity provider, sent as `Authorization: Bearer <token>`: it also manages the account and its API keys.',
   },
   unversioned: 'Messages',
+  tags: { accounts: 'Create an account, and the API keys that every other operation needs.' },
   lead: `${DOES} Plain JSON over HTTP.`,
   firstRequest: String.raw`
 An account, an API key with its email and password<!-- with createPet -->, an animal, and what is in the store<!-- /with -->:

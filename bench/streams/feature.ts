@@ -10,11 +10,18 @@ import {
   Sse,
   StreamableFile,
 } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import { map, type Observable } from 'rxjs';
-import { Events, Feature, IntegerParam, Operation, RowStreams, Tag, TextField } from 'petstore/platform';
+import { Events, Feature, IntegerParam, Operation, RowStreams, TextField } from 'petstore/platform';
 
 class Amount {
-  @IntegerParam({ min: 1, max: 100_000_000, description: 'How many rows, or megabytes.', example: 3 })
+  @IntegerParam({
+    min: 1,
+    max: 100_000_000,
+    description: 'How many rows, or megabytes.',
+    example: 3,
+    optional: true,
+  })
   count = 3;
 }
 
@@ -26,7 +33,7 @@ class Said {
 const MEGABYTE = Buffer.alloc(1_000_000, 'x');
 
 /** What is measured: each in the few lines that the guides have for it. */
-@Tag('bulk', 'What is not a small JSON body.', 'pets')
+@ApiTags('bulk')
 @Controller('bulk')
 class BulkController {
   constructor(
@@ -35,7 +42,12 @@ class BulkController {
   ) {}
 
   @Get('rows')
-  @Operation({ id: 'bulkRows', summary: 'Export rows', description: 'As CSV, from the database.' })
+  @Operation({
+    id: 'bulkRows',
+    summary: 'Export rows',
+    needs: 'pets:read',
+    description: 'As CSV, from the database.',
+  })
   async exported(@Query() { count }: Amount): Promise<StreamableFile> {
     const rows = await this.rows.stream<{ id: string; text: string }>({
       sql: `SELECT generate_series(1, $1::bigint) AS id, repeat('x', 20) AS text`,
@@ -45,7 +57,12 @@ class BulkController {
   }
 
   @Get('download')
-  @Operation({ id: 'bulkDownload', summary: 'Download', description: 'So many megabytes.' })
+  @Operation({
+    id: 'bulkDownload',
+    summary: 'Download',
+    needs: 'pets:read',
+    description: 'So many megabytes.',
+  })
   download(@Query() { count }: Amount): StreamableFile {
     return new StreamableFile(Readable.from(megabytes(count)));
   }
@@ -55,6 +72,7 @@ class BulkController {
     id: 'bulkPicture',
     summary: 'Upload a picture',
     description: 'Which is counted.',
+    needs: 'pets:write',
     takes: { types: ['image/png'], maxBytes: 5_000_000, example: 'x' },
   })
   picture(@Body() bytes: Buffer): { size: number } {
@@ -62,13 +80,24 @@ class BulkController {
   }
 
   @Post('said')
-  @Operation({ id: 'bulkSay', summary: 'Say something', description: 'To all who hear.', status: 204 })
+  @Operation({
+    id: 'bulkSay',
+    summary: 'Say something',
+    needs: 'pets:write',
+    description: 'To all who hear.',
+    status: 204,
+  })
   say(@Body() { text }: Said): Promise<void> {
     return this.events.publish('said', text);
   }
 
   @Sse('heard')
-  @Operation({ id: 'bulkHear', summary: 'Hear what is said', description: 'From now on.' })
+  @Operation({
+    id: 'bulkHear',
+    summary: 'Hear what is said',
+    needs: 'pets:read',
+    description: 'From now on.',
+  })
   heard(): Observable<MessageEvent> {
     return this.events.of<string>('said').pipe(map((data) => ({ data })));
   }
@@ -89,5 +118,5 @@ function* megabytes(count: number): Generator<Buffer> {
   for (let i = 0; i < count; i++) yield MEGABYTE;
 }
 
-@Feature({ name: 'bulk', controllers: [BulkController] })
+@Feature({ name: 'bulk', tags: { bulk: 'What is not a small JSON body.' }, controllers: [BulkController] })
 export class BulkModule {}

@@ -9,11 +9,6 @@ import {
 } from 'petstore/platform';
 import { GrantedField } from './permissions.field.js';
 
-export const ACCOUNTS_TAG: [name: string, description: string] = [
-  'accounts',
-  'Create an account, and the API keys that every other operation needs.',
-];
-
 const EMAIL = { description: 'Email address; no two accounts share one.', example: 'ada@example.com' };
 const PASSWORD = {
   description: 'Password.',

@@ -1,13 +1,14 @@
 import { Body, Controller, Post, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { Operation, Public, Tag } from 'petstore/platform';
+import { Operation, Public } from 'petstore/platform';
 import { callerOf, Declare } from '../platform/api/index.js';
 import { AuthLimiter } from '../platform/safeguards/index.js';
-import { AccountDto, ACCOUNTS_TAG, NewAccountDto } from './account.dto.js';
+import { AccountDto, NewAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 import { limitSubjects } from './limit-subjects.js';
 
-@Tag(...ACCOUNTS_TAG)
+@ApiTags('accounts')
 @Controller('accounts')
 export class AccountsController {
   constructor(

@@ -1,18 +1,16 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import {
   AccountId,
   By,
   type Caller,
-  Needs,
   Operation,
   type Page,
   PageQuery,
   Reply,
   type ReplyHeaders,
-  Tag,
 } from 'petstore/platform';
 import { KeyAccess, PasswordAccess } from '../platform/api/index.js';
-import { ACCOUNTS_TAG } from './account.dto.js';
 import {
   ApiKeyChangeDto,
   ApiKeyDto,
@@ -24,7 +22,7 @@ import {
 import { ApiKeysService } from './api-keys.service.js';
 import { type Ceiling, TokenCeiling } from './granted.js';
 
-@Tag(...ACCOUNTS_TAG)
+@ApiTags('accounts')
 @PasswordAccess()
 @Controller('api-keys')
 export class ApiKeysController {
@@ -65,12 +63,12 @@ export class ApiKeysController {
 
   @Delete('current')
   @KeyAccess()
-  @Needs()
   @Operation({
     id: 'revokeCurrentApiKey',
     summary: 'Revoke the API key of this request',
     description:
       'For a leaked key: needs no password and no permission. The key is refused everywhere within a second.',
+    needs: 'nothing',
     status: 204,
   })
   revokeCurrent(@By() by: Caller): Promise<void> {

@@ -12,13 +12,13 @@ import {
   callerOf,
   clientAddress,
   countHeader,
-  type OperationFacts,
   operationOf,
+  requireAllowedBody,
+  requirePermission,
 } from '../platform/api/index.js';
-import { Exchange, readBody } from '../platform/http/index.js';
+import { Exchange } from '../platform/http/index.js';
 import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
 import { AccountsService } from './accounts.service.js';
-import { insufficientScope } from './granted.js';
 import { Invitations } from './invitations.js';
 import { type KeyOwner, KeyOwners } from './key-owners.js';
 import { limitSubjects } from './limit-subjects.js';
@@ -55,9 +55,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 }
 
 /**
- * Checks every request before its method is called, in this order: the facts of the operation, the key and its permissions,
- * the sunset, the body, permissions that depend on the body. An operation without `@Public()` checks credentials before
- * anything else in the request.
+ * Asks of every request who sends it and whether that caller may: the key and its permissions, then the sunset of the operation.
+ * An operation without `@Public()` checks credentials before anything else in the request; the body is read after all guards.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
@@ -80,24 +79,23 @@ export class AuthGuard implements CanActivate {
       : admitted.then(() => this.prepare(request, response));
   }
 
-  /** Assigns an admitted request to its account, sets its time limit, and reads its body. */
-  private prepare(request: AuthenticatedRequest, response: Response): true | Promise<true> {
+  /** Assigns an admitted request to its account, and sets its time limit. */
+  private prepare(request: AuthenticatedRequest, response: Response): true {
     const exchange = openExchange(response);
     if (request.accountId !== undefined) exchange.chargeTo(request.accountId);
-    const { seconds, sunset } = request.operation;
+    const { seconds, sunset, readsBody } = request.operation;
     if (sunset) applySunset(sunset, Date.now(), response);
     if (seconds !== undefined) exchange.setTimeLimit(seconds * 1_000);
-    return request.operation.readsBody ? this.readBodyOf(request, response) : true;
+    if (readsBody) request.checkBody = (isLate) => this.checkBody(request, response, isLate);
+    return true;
   }
 
-  private async readBodyOf(request: AuthenticatedRequest, response: Response): Promise<true> {
-    const isLate = await readBody(request, response);
+  /** Refuses, before anything else looks at a body, what its caller may not send. */
+  private async checkBody(request: AuthenticatedRequest, response: Response, isLate: boolean): Promise<void> {
     if (isLate) await this.checkAgain(request, response);
-    const { needsBy, signUp } = request.operation;
-    const body = request.body as Record<string, unknown> | null | undefined;
-    if (signUp) await this.invitations.require(body?.invitation);
-    if (needsBy) requireForBody(needsBy, request, body);
-    return true;
+    const { signUp } = request.operation;
+    if (signUp) await this.invitations.require((request.body as { invitation?: unknown } | null)?.invitation);
+    await requireAllowedBody(request);
   }
 
   /**
@@ -193,31 +191,4 @@ function admit(request: AuthenticatedRequest, { accountId, keyId, permissions, n
   if (networks) requireNetwork(networks, clientAddress(request));
   requirePermission(request, request.operation.permissions);
   return true;
-}
-
-/**
- * @param sufficient permissions of which one is enough; an empty list requires none
- * @throws ApiError `permission_denied`, which names the missing permission
- */
-function requirePermission(
-  { keyId, permissions }: Pick<AuthenticatedRequest, 'keyId' | 'permissions'>,
-  sufficient: readonly string[],
-): void {
-  if (!permissions || sufficient.length === 0) return;
-  for (const name of sufficient) if (permissions.has(name)) return;
-  const names = sufficient.map((name) => `\`${name}\``).join(' or ');
-  if (keyId === undefined)
-    throw insufficientScope(`The access token lacks the permission ${names}.`, sufficient);
-  throw new ApiError('permission_denied', `The API key lacks the permission ${names}.`);
-}
-
-/** @throws ApiError `permission_denied` if the permission of the sent value is missing */
-function requireForBody(
-  { field, permissions }: NonNullable<OperationFacts['needsBy']>,
-  request: AuthenticatedRequest,
-  body: Record<string, unknown> | null | undefined,
-): void {
-  const value = body?.[field];
-  if (typeof value === 'string' && Object.hasOwn(permissions, value))
-    requirePermission(request, [permissions[value]!]);
 }

@@ -1,16 +1,17 @@
 import { Body, Controller, Delete, Get, Patch, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import { AccountId, By, type Caller, Operation, Tag } from 'petstore/platform';
+import { AccountId, By, type Caller, Operation } from 'petstore/platform';
 import { AuthLimiter } from '../platform/safeguards/index.js';
 import { PasswordAccess } from '../platform/api/index.js';
 import { AccountChanges } from './account-changes.js';
-import { AccountChangeDto, ACCOUNTS_TAG, CurrentAccountDto } from './account.dto.js';
+import { AccountChangeDto, CurrentAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 import { normalEmail } from './email.js';
 import { withPermissions } from './granted.js';
 import { limitSubjects } from './limit-subjects.js';
 
-@Tag(...ACCOUNTS_TAG)
+@ApiTags('accounts')
 @PasswordAccess()
 @Controller('accounts/current')
 export class CurrentAccountController {

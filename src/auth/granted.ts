@@ -2,6 +2,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { ApiError } from 'petstore/platform';
 import {
   type AuthenticatedRequest,
+  insufficientScope,
   isPermission,
   type Permission,
   permissionNames,
@@ -55,11 +56,4 @@ export function withPermissions<Row extends { permissions: Stored }>(
   ofAccount: Stored = null,
 ): Row & { permissions: string[] } {
   return Object.assign(row, { permissions: namesOf(row.permissions ?? ofAccount) });
-}
-
-/** `permission_denied` for an access token (RFC 6750, 3.1). */
-export function insufficientScope(message: string, missing: readonly string[]): ApiError {
-  const scope = missing.length > 0 ? `, scope="${missing.join(' ')}"` : '';
-  const headers = { 'WWW-Authenticate': `Bearer realm="petstore", error="insufficient_scope"${scope}` };
-  return new ApiError('permission_denied', message, { headers });
 }

@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import {
   Idempotent,
   Insert,
@@ -8,13 +9,12 @@ import {
   Reply,
   type ReplyHeaders,
   Stability,
-  Tag,
 } from 'petstore/platform';
 import { CategoriesService } from './categories.service.js';
 import { Category } from './category.entity.js';
 import { CategoryDto, CategoryParams, NewCategoryDto } from './category.dto.js';
 
-@Tag('categories', 'The kinds of animals. A new service has ten of them.')
+@ApiTags('categories')
 @Stability('experimental')
 @Controller('categories')
 export class CategoriesController {
@@ -25,6 +25,7 @@ export class CategoriesController {
     id: 'listCategories',
     summary: 'List categories',
     description: 'The kinds of animals, one catalogue for all accounts. A fresh store has ten.',
+    needs: 'categories:read',
     returns: [CategoryDto],
   })
   async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<CategoryDto>> {
@@ -37,6 +38,7 @@ export class CategoriesController {
     id: 'createCategory',
     summary: 'Add a category',
     description: 'Its name must be new.',
+    needs: 'categories:write',
     returns: CategoryDto,
     status: 201,
     located: true,
@@ -51,6 +53,7 @@ export class CategoriesController {
     id: 'getCategory',
     summary: 'Fetch a category',
     description: 'By its id, as `GET /categories` lists it.',
+    needs: 'categories:read',
     returns: CategoryDto,
     errors: { category_not_found: 404 },
   })

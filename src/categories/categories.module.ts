@@ -7,6 +7,7 @@ import { PERMISSIONS } from './categories.permissions.js';
 
 @Feature({
   name: 'categories',
+  tags: { categories: 'The kinds of animals. A new service has ten of them.' },
   entities: [Category],
   permissions: PERMISSIONS,
   errors: ERRORS,

@@ -31,7 +31,7 @@ if (start) {
   module.enableCompileCache?.();
   // The generators read `process.argv`.
   if (name !== 'start') process.argv.splice(2, Infinity, ...rest);
-  await start();
+  await start().catch(async (error: unknown) => (await import('../platform/process/index.js')).fail(error));
 } else {
   console.error(`Usage: petstore <${Object.keys(COMMANDS).join(' | ')}> [options]`);
   process.exitCode = 2;

@@ -1,12 +1,13 @@
 import { Body, Controller, Get, Param, Post, VERSION_NEUTRAL } from '@nestjs/common';
-import { AccountId, Idempotent, Insert, Operation, Sends, Stability, Tag } from 'petstore/platform';
+import { ApiTags } from '@nestjs/swagger';
+import { AccountId, Idempotent, Insert, Operation, Sends, Stability } from 'petstore/platform';
 import { DELIVERY } from './delivery-webhook.js';
 import { Message } from './message.entity.js';
 import { MessageDto, MessageParams, NewMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';
 
 /** Also served without a version in its path: the specification gives messages an address of their own. */
-@Tag('messages', 'Submit a message and see whether it was delivered.')
+@ApiTags('messages')
 @Stability('beta')
 @Controller({ path: 'messages', version: ['1', VERSION_NEUTRAL] })
 export class MessagesController {
@@ -20,6 +21,7 @@ export class MessagesController {
     summary: 'Submit a message',
     description:
       'The message is stored before the answer is sent; its `status` shows when it has been delivered. As long as the service has no receiver, it stays `queued` ([guide](/guides/messages)).',
+    needs: 'messages:write',
     returns: MessageDto,
     status: 202,
     located: true,
@@ -33,6 +35,7 @@ export class MessagesController {
     id: 'getMessage',
     summary: 'Fetch one of your messages',
     description: 'Its `status` shows whether it is `queued`, `delivered` or `failed`.',
+    needs: 'messages:read',
     returns: MessageDto,
     errors: { message_not_found: 404 },
   })

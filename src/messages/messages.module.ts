@@ -8,6 +8,7 @@ import { PERMISSIONS } from './messages.permissions.js';
 
 @Feature({
   name: 'messages',
+  tags: { messages: 'Submit a message and see whether it was delivered.' },
   entities: [Message],
   permissions: PERMISSIONS,
   errors: ERRORS,

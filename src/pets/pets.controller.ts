@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import {
   Idempotent,
   Insert,
@@ -7,13 +8,12 @@ import {
   Reply,
   type ReplyHeaders,
   Sunset,
-  Tag,
 } from 'petstore/platform';
 import { ListPetsQuery, NewPetDto, PetDto, PetParams } from './pet.dto.js';
 import { Pet } from './pet.entity.js';
 import { PetsService } from './pets.service.js';
 
-@Tag('pets', 'The animals of the store.')
+@ApiTags('pets')
 @Controller('pets')
 export class PetsController {
   constructor(private readonly pets: PetsService) {}
@@ -23,6 +23,7 @@ export class PetsController {
     id: 'listPets',
     summary: 'List animals',
     description: 'The animals of the store, in one status, of one category or with known ids.',
+    needs: 'pets:read',
     returns: [PetDto],
   })
   async list(@Query() query: ListPetsQuery, @Reply() reply: ReplyHeaders): Promise<Page<PetDto>> {
@@ -35,6 +36,7 @@ export class PetsController {
     id: 'createPet',
     summary: 'Add an animal',
     description: 'The category must exist: `GET /categories` lists them.',
+    needs: 'pets:write',
     returns: PetDto,
     status: 201,
     located: true,
@@ -49,6 +51,7 @@ export class PetsController {
     id: 'getPet',
     summary: 'Fetch an animal',
     description: 'Use `GET /pets` instead: with `ids` for known animals, or with the `status` filter.',
+    needs: 'pets:read',
     returns: PetDto,
     errors: { pet_not_found: 404 },
   })

@@ -8,6 +8,7 @@ import { PERMISSIONS } from './pets.permissions.js';
 
 @Feature({
   name: 'pets',
+  tags: { pets: 'The animals of the store.' },
   entities: [Pet],
   permissions: PERMISSIONS,
   errors: ERRORS,

@@ -22,7 +22,6 @@ export {
   JsonField,
   ListField,
   ListParam,
-  MapField,
   MoneyField,
   ObjectField,
   PatternField,
@@ -72,14 +71,13 @@ export {
   SortField,
   Stability,
   Sunset,
-  Tag,
 } from './api/index.js';
 
 // The feature, its errors and its permissions
 export { Feature } from './features/index.js';
 import './api/platform.errors.js';
 export * from './api/declared.js';
-export { ApiError, type Errors, Needs, NeedsBy, type Permissions } from './api/index.js';
+export { ApiError, type Errors, type Needs, needsBy, type Permissions } from './api/index.js';
 
 // Rows of an account, what was done to them, and what is done later
 export { AccountClosing, AuditLog, type Change } from './safeguards/index.js';

@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import {
   AccountId,
   By,
@@ -7,20 +8,19 @@ import {
   Idempotent,
   IfMatch,
   Insert,
-  NeedsBy,
+  needsBy,
   Operation,
   type Page,
   Precondition,
   Reply,
   type ReplyHeaders,
   Stability,
-  Tag,
 } from 'petstore/platform';
 import { ListOrdersQuery, NewOrderDto, OrderChangeDto, OrderDto, OrderParams } from './order.dto.js';
 import { Order, OrderStatus } from './order.entity.js';
 import { OrdersService } from './orders.service.js';
 
-@Tag('store', 'Orders for animals, from placed to delivered.', 'orders')
+@ApiTags('store')
 @Stability('beta')
 @EntityTags(OrderDto)
 @Controller('store/orders')
@@ -32,6 +32,7 @@ export class OrdersController {
     id: 'listOrders',
     summary: 'List your orders',
     description: "Your account's orders only, in every status or in one.",
+    needs: 'orders:read',
     returns: [OrderDto],
   })
   async list(
@@ -48,6 +49,7 @@ export class OrdersController {
     id: 'placeOrder',
     summary: 'Order an animal',
     description: 'Takes an available animal, which is pending from then on.',
+    needs: 'orders:write',
     returns: OrderDto,
     status: 201,
     located: true,
@@ -62,6 +64,7 @@ export class OrdersController {
     id: 'getOrder',
     summary: 'Fetch one of your orders',
     description: 'Its `ETag` is for `If-Match`, when you change the order.',
+    needs: 'orders:read',
     returns: OrderDto,
     errors: { order_not_found: 404 },
   })
@@ -71,16 +74,18 @@ export class OrdersController {
 
   @Patch(':orderId')
   @Idempotent()
-  @NeedsBy('status', {
-    [OrderStatus.Cancelled]: 'orders:write',
-    [OrderStatus.Approved]: 'orders:manage',
-    [OrderStatus.Delivered]: 'orders:manage',
-  })
   @Operation({
     id: 'updateOrder',
     summary: 'Approve, deliver or cancel an order',
     description:
       '`delivered` makes the animal sold, `cancelled` makes it available again. Cancelling needs `orders:write`, approving and delivering `orders:manage`.',
+    needs: needsBy(OrderChangeDto, 'status', {
+      // No order goes back to that.
+      [OrderStatus.Placed]: ['orders:write', 'orders:manage'],
+      [OrderStatus.Approved]: 'orders:manage',
+      [OrderStatus.Delivered]: 'orders:manage',
+      [OrderStatus.Cancelled]: 'orders:write',
+    }),
     returns: OrderDto,
     errors: { order_not_found: 404, invalid_transition: 409 },
   })

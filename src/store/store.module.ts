@@ -8,6 +8,7 @@ import { PERMISSIONS } from './store.permissions.js';
 
 @Feature({
   name: 'store',
+  tags: { store: 'Orders for animals, from placed to delivered.' },
   entities: [Order],
   permissions: PERMISSIONS,
   errors: ERRORS,

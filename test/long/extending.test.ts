@@ -63,9 +63,20 @@ test('The files of new:feature, and the kennel, pass the linters, the compiler, 
   await expectToPass(checkout, NAMES, OTHERS, paths);
 }, 900_000);
 
+/** A controller whose operations name the permissions that they had by their tag and their methods. */
+const withNeeds = (text: string) =>
+  text.replaceAll(/@(Get|Post|Patch|Delete)\([^]*?@Operation\(\{\n/g, (start, method: string) =>
+    start.concat(`    needs: 'appointments:${method === 'Get' ? 'read' : 'write'}',\n`),
+  );
+
 /** A file of 1.1, which imports what it did from where that is now. */
 const readdressed = (text: string) =>
-  text
+  withNeeds(text)
+    .replaceAll(/@Tag\('appointments', .*\)/g, "@ApiTags('appointments')")
+    .replace(/^(?=import)/, text.includes('@Tag(') ? "import { ApiTags } from '@nestjs/swagger';\n" : '')
+    .replace(/\n {2}Tag,|, Tag\b/, '')
+    .replace(/reply\.created\((.*)\);/, '$1;')
+    .replace(/(@Body\(\) body: New.*\n) +@Reply\(\).*\n/, '$1')
     .replaceAll(/'\.\.\/platform\/.*'/g, "'petstore/platform'")
     .replaceAll(/'\.\.\/(?:auth|pets)\/.*'/g, "'petstore/product'")
     .replaceAll(/'\.\/support\/.*'/g, "'petstore/testing'");

@@ -2,16 +2,16 @@ import 'reflect-metadata';
 import type { Type } from '@nestjs/common';
 import { PartialType, PickType } from '@nestjs/swagger';
 import { Transform, Type as TypeOf } from 'class-transformer';
-import { IsIn, IsNotEmpty, IsOptional, IsString, Min } from 'class-validator';
+import { IsIn, IsNotEmpty, IsOptional, IsString, Min, ValidateNested } from 'class-validator';
 import '../support/features.js';
 import type { ApiError } from '../../src/platform/api/api-error.js';
 import { ChangeType, serializer } from '../../src/platform/api/dto.js';
 import { Int64Field, IntegerParam, TextField, TimestampField } from '../../src/platform/api/fields.js';
 import { parseJson } from '../../src/platform/api/formats.js';
 import { ListField } from '../../src/platform/api/nested-fields.js';
-import { ValidationPipe } from '../../src/platform/api/validation.js';
+import { DtoPipe } from '../../src/platform/api/validation.js';
 
-const pipe = new ValidationPipe();
+const pipe = new DtoPipe();
 
 /** Reads a body: the DTO, or the error that reading it throws. */
 async function read(type: Type<object>, sent: object): Promise<object> {
@@ -47,6 +47,23 @@ describe('A DTO with decorators of the libraries', () => {
       because:
         'name should not be empty; kind must be one of the following values: a, b; count must not be less than 3.',
     });
+  });
+
+  test('gets no property that it does not declare, at any depth', async () => {
+    class Owner {
+      @IsString()
+      name!: string;
+    }
+    class New {
+      @IsString()
+      name!: string;
+
+      @ValidateNested()
+      @TypeOf(() => Owner)
+      owner!: Owner;
+    }
+    const sent = { name: 'Luna', id: 7, isAdmin: true, owner: { name: 'Ada', id: 7 } };
+    expect(await read(New, sent)).toEqual({ is: New, has: { name: 'Luna', owner: { name: 'Ada' } } });
   });
 
   test.each(['{"name":{"constructor":1}}', `{"name":${'['.repeat(40_000)}${']'.repeat(40_000)}}`])(
@@ -90,7 +107,7 @@ describe('A field', () => {
 
   test('of a query with an integer may be required', async () => {
     class Asked {
-      @IntegerParam({ description: 'How often.', min: 1, max: 9, optional: false })
+      @IntegerParam({ description: 'How often.', min: 1, max: 9 })
       times!: number;
     }
     expect(await read(Asked, {})).toEqual({ throws: 'validation_failed', because: 'times is required.' });

@@ -155,3 +155,36 @@ test('A service in a folder of its own has the features that its package.json na
   expect(allowed).toEqual(expect.arrayContaining(['pets:read', 'clinics:read']));
   expect(document.paths).not.toHaveProperty('/messages');
 });
+
+test('A plain controller ends the start, and the command that writes the document, with one line that says what to do', async () => {
+  const folder = newFolder();
+  mkdirSync(join(folder, 'node_modules'));
+  symlinkSync(ROOT, join(folder, 'node_modules/petstore'));
+  writeFileSync(
+    join(folder, 'package.json'),
+    JSON.stringify({ petstore: { features: './features.js' }, type: 'module' }),
+  );
+  writeFileSync(
+    join(folder, 'features.js'),
+    `import { createRequire } from 'node:module';
+     import { Feature } from ${JSON.stringify(pathToFileURL(join(ROOT, 'dist/src/platform/index.js')))};
+     const require = createRequire(${JSON.stringify(join(ROOT, 'package.json'))});
+     const { Controller, Get } = require('@nestjs/common');
+     class CatsController { findAll() { return []; } }
+     Get()(CatsController.prototype, 'findAll', Object.getOwnPropertyDescriptor(CatsController.prototype, 'findAll'));
+     require('@nestjs/swagger').ApiTags('pets')(CatsController);
+     Controller('cats')(CatsController);
+     class Module {}
+     Feature({ name: 'cats', controllers: [CatsController] })(Module);
+     export const FEATURES = [Module];`,
+  );
+  const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
+  const line =
+    "petstore: No permission is named for CatsController_findAll: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().\n";
+  for (const command of ['start', 'openapi'])
+    expect(await runNode([COMMAND, command], { cwd: folder, env })).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: line,
+    });
+});

@@ -1,18 +1,14 @@
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { Controller, Get, Query, Req, Res, StreamableFile } from '@nestjs/common';
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
-import {
-  BooleanParam,
-  EnumField,
-  Operation,
-  Public,
-  Reply,
-  type ReplyHeaders,
-  Tag,
-  TextField,
-} from '../../src/platform/index.js';
+import { BooleanParam, EnumField, Operation, Public, TextField } from '../../src/platform/index.js';
+import { ROOT } from './npm.js';
 import { PIXEL } from './uploads.controller.js';
+
+/** A file on disk. */
+export const SENT = join(ROOT, 'docs/reference.png');
 
 const CSV = { types: ['text/csv'], example: 'id,name\n1,Luna\n' };
 const ROWS = [
@@ -45,7 +41,7 @@ class Waiting {
 
 /** What a team may answer that is not JSON with 200. */
 @Public()
-@Tag('answers', 'What is given in other ways.')
+@ApiTags('answers')
 @Controller('answers')
 export class AnswersController {
   @Get('csv')
@@ -90,10 +86,15 @@ export class AnswersController {
     id: 'getPicture',
     summary: 'A picture',
     gives: { types: ['image/png'], example: PIXEL },
-    successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
   })
-  picture(@Reply() reply: ReplyHeaders): StreamableFile | undefined {
-    return reply.file(PIXEL, { tag: 'pixel' });
+  picture(): StreamableFile {
+    return new StreamableFile(PIXEL);
+  }
+
+  @Get('sent')
+  @Operation({ id: 'getSent', summary: 'A file', gives: { types: ['image/png'], example: PIXEL } })
+  sent(@Res() response: Response): void {
+    response.sendFile(SENT);
   }
 
   @Get('known')

@@ -1,19 +1,17 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema, ApiTags } from '@nestjs/swagger';
 import {
   EnumField,
   Idempotent,
   Int64Param,
   IntegerField,
   IntegerParam,
-  Needs,
   Operation,
   PageQuery,
   Page,
   Reply,
   type ReplyHeaders,
   Sunset,
-  Tag,
   TextField,
 } from '../../src/platform/index.js';
 import { ToldDto } from './every-field.js';
@@ -36,7 +34,7 @@ class FeedingDto {
 }
 
 class TimesQuery {
-  @IntegerParam({ description: 'How often.', min: 1, max: 9 })
+  @IntegerParam({ description: 'How often.', min: 1, max: 9, optional: true })
   times = 1;
 }
 
@@ -48,40 +46,52 @@ class NewThingDto {
 
 const told = (...values: unknown[]): ToldDto => ({ told: JSON.stringify(values) });
 
-@Tag('bodies', 'Bodies.')
+@ApiTags('bodies')
 @Controller('bodies')
 export class BodiesController {
   @Post()
-  @Needs()
-  @Operation({ id: 'addBody', summary: 'An example of a field without one', returns: ToldDto })
+  @Operation({
+    id: 'addBody',
+    summary: 'An example of a field without one',
+    needs: 'nothing',
+    returns: ToldDto,
+  })
   add(@Body() body: NewThingDto): ToldDto {
     return told(body);
   }
 
   @Post(':thingId/feed')
-  @Needs()
-  @Operation({ id: 'feedBody', summary: 'No body', returns: ToldDto })
+  @Operation({ id: 'feedBody', summary: 'No body', needs: 'nothing', returns: ToldDto })
   feed(@Param() { thingId }: ThingParams): ToldDto {
     return told(thingId);
   }
 
   @Post(':thingId/brush')
-  @Needs()
-  @Operation({ id: 'brushBody', summary: 'No body, and optional', bodyOptional: true, returns: ToldDto })
+  @Operation({
+    id: 'brushBody',
+    summary: 'No body, and optional',
+    needs: 'nothing',
+    bodyOptional: true,
+    returns: ToldDto,
+  })
   brush(@Param() { thingId }: ThingParams): ToldDto {
     return told(thingId);
   }
 
   @Post(':thingId/feast')
-  @Needs()
-  @Operation({ id: 'feastBody', summary: 'An optional body', bodyOptional: true, returns: ToldDto })
+  @Operation({
+    id: 'feastBody',
+    summary: 'An optional body',
+    needs: 'nothing',
+    bodyOptional: true,
+    returns: ToldDto,
+  })
   feast(@Body() { grams }: FeedingDto): ToldDto {
     return told(grams);
   }
 
   @Patch(':thingId')
-  @Needs()
-  @Operation({ id: 'changeBody', summary: 'A path, a query and a body', returns: ToldDto })
+  @Operation({ id: 'changeBody', summary: 'A path, a query and a body', needs: 'nothing', returns: ToldDto })
   change(
     @Param() { thingId }: ThingParams,
     @Query() { times }: TimesQuery,
@@ -91,17 +101,15 @@ export class BodiesController {
   }
 
   @Delete(':thingId')
-  @Needs()
   @Idempotent()
-  @Operation({ id: 'removeBody', summary: 'A body of a DELETE', returns: ToldDto })
+  @Operation({ id: 'removeBody', summary: 'A body of a DELETE', needs: 'nothing', returns: ToldDto })
   remove(@Param() { thingId }: ThingParams, @Body() { reason }: ReasonDto): ToldDto {
     return told(thingId, reason);
   }
 
   @Get()
-  @Needs()
   @Sunset({ deprecated: '2026-11-21', sunset: '2099-12-05', successor: '/v2/bodies' })
-  @Operation({ id: 'listBodies', summary: 'A list that will be gone', returns: [ToldDto] })
+  @Operation({ id: 'listBodies', summary: 'A list that will be gone', needs: 'nothing', returns: [ToldDto] })
   list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Page<ToldDto & { id: string }> {
     const slice = { rows: ['1'], last: query.cursor === undefined ? { id: '1' } : undefined };
     return reply.page(new Page(slice, { mark: 'bodies' }, (id) => ({ id: String(id), told: '' })));

@@ -116,11 +116,9 @@ function wrongFor(schema: Schema): Wrong[] {
     ? wrongObjects(one, schema)
     : one.additionalProperties === true
       ? wrongJson(one)
-      : one.additionalProperties
-        ? wrongMaps(one)
-        : one.type === 'array'
-          ? wrongLists(one)
-          : [];
+      : one.type === 'array'
+        ? wrongLists(one)
+        : [];
   const top = [...noValues(one), ...DEEP, ...(isNullable(schema) ? [] : ['null'])];
   return [...top.map((json) => ({ json })), ...inside];
 }
@@ -162,23 +160,6 @@ function wrongLists({ items, minItems = 0, maxItems, uniqueItems, example }: Sch
     ...(minItems > 0 ? [{ json: many(minItems - 1) }] : []),
     ...(uniqueItems ? [{ json: many(2) }] : []),
     ...within(wrongFor({ example: item, ...items! }), `[${before}]`, wrap),
-  ];
-}
-
-function wrongMaps({ additionalProperties, propertyNames, maxProperties, example }: Schema): Wrong[] {
-  const [[name, value] = []] = Object.entries(example ?? {});
-  if (name === undefined) return [];
-  const json = JSON.stringify(value);
-  const many = Array.from({ length: maxProperties! + 1 }, (_, i): [string, string] => [`${name}${i}`, json]);
-  const names = [...propertyNames!.not.enum, '', 'x'.repeat(propertyNames!.maxLength! + 1)];
-  return [
-    { json: objectOf(many) },
-    ...names.map((other) => ({ json: objectOf([[other, json]]) })),
-    ...within(
-      wrongFor({ example: value, ...(additionalProperties as Schema) }),
-      `[${JSON.stringify(name)}]`,
-      (bad) => objectOf([[name, bad]]),
-    ),
   ];
 }
 

@@ -1,5 +1,5 @@
 import { Body, Controller, Get, Patch, Post, Query } from '@nestjs/common';
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema, ApiTags } from '@nestjs/swagger';
 import {
   BooleanField,
   BooleanParam,
@@ -16,14 +16,8 @@ import {
   UrlField,
   UuidField,
 } from '../../src/platform/api/fields.js';
-import {
-  JsonField,
-  ListField,
-  ListParam,
-  MapField,
-  ObjectField,
-} from '../../src/platform/api/nested-fields.js';
-import { Needs, Operation, Tag } from '../../src/platform/api/declaring.js';
+import { JsonField, ListField, ListParam, ObjectField } from '../../src/platform/api/nested-fields.js';
+import { Operation } from '../../src/platform/api/route.js';
 
 /** One field of every kind, as a team could write them. */
 
@@ -42,7 +36,7 @@ const CODE = {
   must: 'two capital letters, "-" and four digits',
 };
 const PRICE = { description: 'A price.', example: '12.50' };
-const EXACT = { ...PRICE, example: 12.5, as: 'number', max: '99999999999999.9999', decimals: 4 } as const;
+const EXACT = { ...PRICE, max: '99999999999999.9999', decimals: 4 };
 const DAYS = ListField({ description: 'Days.', of: DateField(DAY), max: 2 });
 const NUMBER = IntegerField({ ...ID, example: 3, min: -5, max: 5 });
 
@@ -120,7 +114,7 @@ export class EverythingDto {
   @ListField({ description: 'Ids.', of: Int64Field(ID), max: 5 })
   ids!: string[];
 
-  @ListField({ description: 'Amounts.', of: MoneyField({ ...PRICE, as: 'number', example: 1.25 }), max: 5 })
+  @ListField({ description: 'Amounts.', of: MoneyField(PRICE), max: 5 })
   amounts!: string[];
 
   @ListField({ description: 'Sizes.', of: EnumField(SIZE), max: 2 })
@@ -131,27 +125,6 @@ export class EverythingDto {
 
   @ListField({ description: 'Lists.', of: DAYS, max: 2 })
   lists!: string[][];
-
-  @MapField({ description: 'Texts by name.', of: TextField(TEXT), max: 3, example: { color: 'red' } })
-  labels!: Record<string, string>;
-
-  @MapField({
-    ...{ description: 'Items by code.', of: ItemDto, keys: PatternField(CODE), max: 2, optional: true },
-    example: { 'AB-1234': { petId: 7, price: '12.50' } },
-  })
-  byCode?: Record<string, ItemDto>;
-
-  @MapField({
-    ...{ description: 'Ids, or none, by name.', of: Int64Field({ ...ID, nullable: true }), max: 3 },
-    ...{ example: { first: 7, second: null }, optional: true },
-  })
-  known?: Record<string, string | null>;
-
-  @MapField({
-    ...{ description: 'Items, or none, by name.', optional: true, example: { first: null }, max: 3 },
-    of: ObjectField({ description: 'One.', of: ItemDto, nullable: true }),
-  })
-  maybe?: Record<string, ItemDto | null>;
 
   @JsonField({
     ...{ description: 'Whatever they like.', maxBytes: 2_000, maxDepth: 5, optional: true },
@@ -207,26 +180,33 @@ export class EverythingQuery {
   ids?: string[];
 }
 
-@Tag('everything', 'One field of every kind.')
+@ApiTags('everything')
 @Controller('everything')
 export class EverythingController {
   @Post()
-  @Needs()
-  @Operation({ id: 'echoEverything', summary: 'Tell what was sent', returns: EverythingDto })
+  @Operation({
+    id: 'echoEverything',
+    summary: 'Tell what was sent',
+    needs: 'nothing',
+    returns: EverythingDto,
+  })
   echo(@Body() body: EverythingDto): EverythingDto {
     return body;
   }
 
   @Patch()
-  @Needs()
-  @Operation({ id: 'changeEverything', summary: 'Tell what was understood', returns: ToldDto })
+  @Operation({
+    id: 'changeEverything',
+    summary: 'Tell what was understood',
+    needs: 'nothing',
+    returns: ToldDto,
+  })
   change(@Body() body: EverythingChangeDto): ToldDto {
     return { told: JSON.stringify(body) };
   }
 
   @Get()
-  @Needs()
-  @Operation({ id: 'askEverything', summary: 'Tell what was asked', returns: ToldDto })
+  @Operation({ id: 'askEverything', summary: 'Tell what was asked', needs: 'nothing', returns: ToldDto })
   ask(@Query() query: EverythingQuery): ToldDto {
     return { told: JSON.stringify(query) };
   }

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { type DynamicModule, Module, type Type, VersioningType } from '@nestjs/common';
+import { type DynamicModule, type Type, VersioningType } from '@nestjs/common';
 import { PATH_METADATA } from '@nestjs/common/constants.js';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { AppModule } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
 import { loadParts } from '../../src/load-features.js';
+import { Feature } from '../../src/platform/features/index.js';
 import { serveDocument } from '../../src/platform/docs/openapi/serve-document.js';
 import { HttpAdapter } from '../../src/platform/http/server.js';
 import { ROUTING } from '../../src/platform/http/routes.js';
@@ -19,6 +20,16 @@ export interface Extended extends TestedService {
   lines: Record<string, unknown>[];
   stop(): Promise<void>;
 }
+
+/** The tags of the controllers in this folder, and one for those in files of tests. */
+const TAGS = {
+  answers: 'What is given in other ways.',
+  bodies: 'Bodies.',
+  everything: 'One field of every kind.',
+  recordings: 'What is said, heard and kept.',
+  tried: 'What a test tries.',
+  uploads: 'What is sent to be kept.',
+};
 
 /**
  * Starts the service with controllers, providers and dynamic modules that a team could have added.
@@ -44,15 +55,12 @@ export async function startExtended(
   const config = readConfig({ AUTH_LIMIT_PER_MINUTE: '0', ...env, DATABASE_URL: databaseUrl });
 
   const log = pino(new Writable({ write }));
-  @Module({
-    imports: [AppModule.with(config, log, await loadParts()), ...modules],
-    controllers,
-    providers,
-  })
+  @Feature({ name: 'extended', tags: TAGS, imports: modules, controllers, providers })
   class ExtendedModule {}
+  const parts = await loadParts({ features: [ExtendedModule] });
 
   const adapter = new HttpAdapter();
-  const app = await NestFactory.create<NestExpressApplication>(ExtendedModule, adapter, {
+  const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config, log, parts), adapter, {
     abortOnError: false,
     bodyParser: false,
     logger: new NestLogger(log),

@@ -126,7 +126,6 @@ function jsonOfOne(schema: Schema): Arbitrary<string> {
       (fields) => `{${fields.map(([name, json]) => `${plain(name)}:${json}`).join()}}`,
     );
   if (additionalProperties === true) return anythingIn(schema);
-  if (additionalProperties) return mapOf(schema);
   if (type === 'array') return listOf(schema);
   if (['integer', 'boolean', 'number'].includes(type as string)) return valueOf(schema);
   return fc.tuple(valueOf(schema), fc.constantFrom(plain, escaped)).map(([value, write]) => write(value));
@@ -154,16 +153,6 @@ function fieldsOf(schema: Schema): Arbitrary<[name: string, json: string][]> {
   return fc
     .tuple(fields, extras)
     .chain(([known, more]) => shuffled([...Object.entries<string>(known), ...more]));
-}
-
-function mapOf({ additionalProperties, propertyNames, maxProperties }: Schema): Arbitrary<string> {
-  const name = valueOf(propertyNames!).filter((text) => !propertyNames!.not.enum.includes(text));
-  return fc
-    .uniqueArray(fc.tuple(name, jsonOf(additionalProperties as Schema)), {
-      selector: ([text]) => text,
-      maxLength: Math.min(maxProperties!, 8),
-    })
-    .map((all) => `{${all.map(([text, json]) => `${plain(text)}:${json}`).join()}}`);
 }
 
 /** An object of whatever JSON has, within its bounds. */

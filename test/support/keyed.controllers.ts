@@ -1,3 +1,4 @@
+import { ApiTags } from '@nestjs/swagger';
 import {
   Body,
   type CallHandler,
@@ -24,13 +25,11 @@ import {
   Insert,
   insert,
   Int64Field,
-  Needs,
   Operation,
   Page,
   PageQuery,
   Reply,
   ReplyHeaders,
-  Tag,
   TextField,
   TimestampField,
   Transactions,
@@ -134,7 +133,7 @@ class Reading implements NestInterceptor {
 
 const CREATED = { returns: PaperDto, status: 201, located: true };
 
-@Tag('pets', 'Papers.')
+@ApiTags('tried')
 @Controller('papers')
 export class PapersController {
   /** How often a method was called, by the text of the request. */
@@ -148,7 +147,7 @@ export class PapersController {
   @Post('mapped-inside')
   @UseInterceptors(Mapping)
   @Idempotent()
-  @Operation({ id: 'mapInside', summary: 'It', ...CREATED })
+  @Operation({ id: 'mapInside', summary: 'It', needs: 'pets:write', ...CREATED })
   mappedInside(@Body() { text }: NewPaperDto): Insert<Paper> {
     return this.adding(text);
   }
@@ -156,7 +155,7 @@ export class PapersController {
   @Post('mapped-outside')
   @Idempotent()
   @UseInterceptors(Mapping)
-  @Operation({ id: 'mapOutside', summary: 'It', ...CREATED })
+  @Operation({ id: 'mapOutside', summary: 'It', needs: 'pets:write', ...CREATED })
   async mappedOutside(@Body() { text }: NewPaperDto): Promise<Insert<Paper>> {
     return this.adding(text);
   }
@@ -165,14 +164,14 @@ export class PapersController {
   @UseInterceptors(Mapping)
   @Idempotent('insert')
   @UseInterceptors(Mapping)
-  @Operation({ id: 'mapInsert', summary: 'It', ...CREATED })
+  @Operation({ id: 'mapInsert', summary: 'It', needs: 'pets:write', ...CREATED })
   mappedInsert(@Body() { text }: NewPaperDto): Insert<Paper> {
     return this.adding(text);
   }
 
   @Post('mapped-alone')
   @UseInterceptors(Mapping)
-  @Operation({ id: 'mapAlone', summary: 'It', ...CREATED })
+  @Operation({ id: 'mapAlone', summary: 'It', needs: 'pets:write', ...CREATED })
   mappedAlone(@Body() { text }: NewPaperDto): Insert<Paper> {
     return this.adding(text);
   }
@@ -180,7 +179,7 @@ export class PapersController {
   /** Has an effect of its own before its first statement. */
   @Post('acting')
   @Idempotent()
-  @Operation({ id: 'act', summary: 'It', ...CREATED })
+  @Operation({ id: 'act', summary: 'It', needs: 'pets:write', ...CREATED })
   acting(@Body() { text }: NewPaperDto): Insert<Paper> {
     PapersController.calls.set(text, (PapersController.calls.get(text) ?? 0) + 1);
     return this.adding(text);
@@ -188,7 +187,7 @@ export class PapersController {
 
   @Post('loose')
   @Idempotent('insert')
-  @Operation({ id: 'addLoose', summary: 'It', status: 201 })
+  @Operation({ id: 'addLoose', summary: 'It', needs: 'pets:write', status: 201 })
   loose(@Body() { text }: NewPaperDto): Insert<Paper> {
     const loose = { z: 1, a: [2, { y: null, b: '1.50' }], text };
     return insert(this.papers, { text, loose });
@@ -197,8 +196,7 @@ export class PapersController {
   @Post('shown')
   @Idempotent()
   @UseInterceptors(ClassSerializerInterceptor)
-  @Needs('pets:write')
-  @Operation({ id: 'show', summary: 'It', status: 201 })
+  @Operation({ id: 'show', summary: 'It', needs: 'pets:write', status: 201 })
   async shown(@Body() { text }: NewPaperDto): Promise<Shown> {
     await this.papers.addRow({ text });
     return new Shown(text);
@@ -207,7 +205,7 @@ export class PapersController {
   @Post('stamped')
   @Idempotent()
   @UseInterceptors(Stamping)
-  @Operation({ id: 'stamp', summary: 'It', status: 201 })
+  @Operation({ id: 'stamp', summary: 'It', needs: 'pets:write', status: 201 })
   async stamped(@Body() { text }: NewPaperDto): Promise<object> {
     const { id } = await this.papers.addRow({ text });
     return { id, text };
@@ -216,7 +214,7 @@ export class PapersController {
   @Post('stamped-insert')
   @Idempotent('insert')
   @UseInterceptors(Stamping)
-  @Operation({ id: 'stampInsert', summary: 'It', status: 201 })
+  @Operation({ id: 'stampInsert', summary: 'It', needs: 'pets:write', status: 201 })
   stampedInsert(@Body() { text }: NewPaperDto): Insert<Paper> {
     return this.adding(text);
   }
@@ -224,7 +222,7 @@ export class PapersController {
   @Post('read')
   @Idempotent()
   @UseInterceptors(Reading)
-  @Operation({ id: 'readPaper', summary: 'It', returns: DatedDto, status: 201 })
+  @Operation({ id: 'readPaper', summary: 'It', needs: 'pets:write', returns: DatedDto, status: 201 })
   async read(@Body() { text }: NewPaperDto): Promise<DatedDto> {
     const { id } = await this.papers.addRow({ text });
     return { id, text, at: new Date('2030-01-31T12:00:00Z') };
@@ -232,19 +230,19 @@ export class PapersController {
 
   @Post('asked/:mode')
   @Idempotent()
-  @Operation({ id: 'ask', summary: 'It', returns: PaperDto, status: 201 })
+  @Operation({ id: 'ask', summary: 'It', needs: 'pets:write', returns: PaperDto, status: 201 })
   async asked(@Query('mode') mode: string, @Body() { text }: NewPaperDto): Promise<Paper> {
     return this.transactions.run(() => this.papers.addRow({ text: `${text} ${mode}` }));
   }
 
   @Get()
-  @Operation({ id: 'listPapers', summary: 'It', returns: [PaperDto] })
+  @Operation({ id: 'listPapers', summary: 'It', needs: 'pets:read', returns: [PaperDto] })
   async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<Paper>> {
     return reply.page(await this.papers.page({}, query));
   }
 
   @Get(':id')
-  @Operation({ id: 'getPaper', summary: 'It', returns: PaperDto })
+  @Operation({ id: 'getPaper', summary: 'It', needs: 'pets:read', returns: PaperDto })
   get(@Param('id') id: string): Promise<Paper> {
     return this.papers.getRow({ id }, 'pet_not_found');
   }

@@ -14,6 +14,7 @@ import {
   Res,
   UseInterceptors,
 } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import type { Response } from 'express';
 import { from, map, type Observable } from 'rxjs';
@@ -23,7 +24,6 @@ import {
   Operation,
   Public,
   Sunset,
-  Tag,
   TextField,
   Transactions,
 } from '../../src/platform/index.js';
@@ -87,13 +87,13 @@ class FailingOnce implements NestInterceptor {
 }
 
 /** Operations that write into a table `notes`. */
-@Tag('pets', 'Notes.')
+@ApiTags('pets')
 @Controller('notes')
 export class NotesController {
   constructor(private readonly transactions: Transactions) {}
 
   @Delete('last-204/:id')
-  @Operation({ id: 'last204', summary: 'Below', status: 204 })
+  @Operation({ id: 'last204', summary: 'Below', needs: 'pets:write', status: 204 })
   @Idempotent()
   async last204(@Param('id') id: string): Promise<void> {
     await this.write(id);
@@ -102,7 +102,7 @@ export class NotesController {
   /** Creates or replaces: the status says which. */
   @Put('put/:id')
   @UseInterceptors(Watching)
-  @Operation({ id: 'putNote', summary: 'Creates or replaces', returns: NoteDto })
+  @Operation({ id: 'putNote', summary: 'Creates or replaces', needs: 'pets:write', returns: NoteDto })
   @Idempotent()
   async put(
     @Param('id') id: string,
@@ -119,7 +119,14 @@ export class NotesController {
 
   @Post('numbered')
   @UseInterceptors(Numbering)
-  @Operation({ id: 'numbered', summary: 'What an interceptor changes', returns: NoteDto, status: 201 })
+  @Operation({
+    id: 'numbered',
+    summary: 'What an interceptor changes',
+    needs: 'pets:write',
+    returns: NoteDto,
+    status: 201,
+    located: true,
+  })
   @Idempotent()
   numbered(@Body() { text }: NewNoteDto): Promise<Note> {
     return this.write(text);
@@ -127,14 +134,21 @@ export class NotesController {
 
   @Post('told')
   @UseInterceptors(FailingOnce)
-  @Operation({ id: 'told', summary: 'A failure after the write', returns: NoteDto, status: 201 })
+  @Operation({
+    id: 'told',
+    summary: 'A failure after the write',
+    needs: 'pets:write',
+    returns: NoteDto,
+    status: 201,
+    located: true,
+  })
   @Idempotent()
   told(@Body() { text }: NewNoteDto): Promise<Note> {
     return this.write(text);
   }
 
   @Post('observed')
-  @Operation({ id: 'observed', summary: 'An Observable', returns: NoteDto })
+  @Operation({ id: 'observed', summary: 'An Observable', needs: 'pets:write', returns: NoteDto })
   @Idempotent()
   observed(@Body() { text }: NewNoteDto): Observable<Note> {
     return from(this.write(text));
@@ -148,12 +162,12 @@ export class NotesController {
   }
 }
 
-@Tag('pets', 'Things.')
+@ApiTags('pets')
 @Controller({ path: 'things', version: '1' })
 export class ThingsController {
   @Get()
   @UseInterceptors(Watching)
-  @Operation({ id: 'getThing', summary: 'A thing', returns: NoteDto })
+  @Operation({ id: 'getThing', summary: 'A thing', needs: 'pets:read', returns: NoteDto })
   @Sunset({ deprecated: '2026-11-21', sunset: '2099-12-05', successor: '/v2/things' })
   get(): Note {
     return { id: '9007199254740993', text: 'plain', secret: 'secret' };
@@ -161,6 +175,7 @@ export class ThingsController {
 }
 
 @Public()
+@ApiTags('tried')
 @Controller({ path: 'things', version: '2' })
 export class ThingsV2Controller {
   @Get()
@@ -172,6 +187,7 @@ export class ThingsV2Controller {
 
 /** Exceptions, pipes and empty answers as Nest's documentation has them. */
 @Public()
+@ApiTags('tried')
 @Controller('usual')
 export class UsualController {
   @Get('thrown/:status')
@@ -208,6 +224,7 @@ export class UsualController {
 
 /** A literal path, and after it one with a parameter. */
 @Public()
+@ApiTags('tried')
 @Controller('bookings')
 export class BookingsController {
   @Get('export') export(): void {}

@@ -17,6 +17,7 @@ import {
   Sse,
   StreamableFile,
 } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { concat, concatMap, map, Observable, of, switchMap, throwError, timer } from 'rxjs';
 import {
@@ -28,33 +29,68 @@ import {
   Jobs,
   Operation,
   RowStreams,
-  Tag,
   TextField,
   Transactions,
 } from '../../src/platform/index.js';
 
 class Lines {
-  @IntegerParam({ min: 1, max: 100_000_000, description: 'How many lines there are.', example: 3 })
+  @IntegerParam({
+    min: 1,
+    max: 100_000_000,
+    description: 'How many lines there are.',
+    example: 3,
+    optional: true,
+  })
   lines = 3;
 
-  @IntegerParam({ min: 0, max: 100_000_000, description: 'How many come before a failure.', example: 0 })
+  @IntegerParam({
+    min: 0,
+    max: 100_000_000,
+    description: 'How many come before a failure.',
+    example: 0,
+    optional: true,
+  })
   failsAfter = 0;
 
-  @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds between two lines.', example: 0 })
+  @IntegerParam({
+    min: 0,
+    max: 60_000,
+    description: 'Milliseconds between two lines.',
+    example: 0,
+    optional: true,
+  })
   pauseMs = 0;
 
-  @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds until the first.', example: 0 })
+  @IntegerParam({
+    min: 0,
+    max: 60_000,
+    description: 'Milliseconds until the first.',
+    example: 0,
+    optional: true,
+  })
   firstMs = 0;
 }
 
 class Rows {
-  @IntegerParam({ min: 0, max: 100_000_000, description: 'How many rows there are.', example: 3 })
+  @IntegerParam({
+    min: 0,
+    max: 100_000_000,
+    description: 'How many rows there are.',
+    example: 3,
+    optional: true,
+  })
   rows = 3;
 
-  @IntegerParam({ min: 0, max: 10_000_000, description: 'How long each is.', example: 3 })
+  @IntegerParam({ min: 0, max: 10_000_000, description: 'How long each is.', example: 3, optional: true })
   bytes = 3;
 
-  @IntegerParam({ min: 0, max: 60_000, description: 'Milliseconds until the first.', example: 0 })
+  @IntegerParam({
+    min: 0,
+    max: 60_000,
+    description: 'Milliseconds until the first.',
+    example: 0,
+    optional: true,
+  })
   firstMs = 0;
 }
 
@@ -67,7 +103,7 @@ class Said {
 export const LATE_FILE = process.execPath;
 
 /** What a team may write that is not a small JSON body, in Nest's own terms. */
-@Tag('recordings', 'What is said, heard and kept.', 'pets')
+@ApiTags('recordings')
 @Controller('recordings')
 export class RecordingsController {
   /** Files that were opened too late. */
@@ -85,43 +121,43 @@ export class RecordingsController {
   ) {}
 
   @Get('report')
-  @Operation({ id: 'getReport', summary: 'A report', seconds: 10 })
+  @Operation({ id: 'getReport', summary: 'A report', needs: 'pets:read', seconds: 10 })
   report(): Promise<unknown> {
     return this.transactions.manager.query('SELECT pg_sleep(4), 1 AS done');
   }
 
   @Get('nap')
-  @Operation({ id: 'getNap', summary: 'A nap', seconds: 3.5 })
+  @Operation({ id: 'getNap', summary: 'A nap', needs: 'pets:read', seconds: 3.5 })
   nap(): Promise<unknown> {
     return this.transactions.manager.query(`SELECT pg_sleep(${RecordingsController.wakesAfter}), 1 AS done`);
   }
 
   @Get('patient')
-  @Operation({ id: 'waitLonger', summary: 'Wait', seconds: 3.5 })
+  @Operation({ id: 'waitLonger', summary: 'Wait', needs: 'pets:read', seconds: 3.5 })
   async patient(): Promise<void> {
     await pause(10_000);
   }
 
   @Get('lines')
-  @Operation({ id: 'exportLines', summary: 'Export lines' })
+  @Operation({ id: 'exportLines', summary: 'Export lines', needs: 'pets:read' })
   lines(@Query() query: Lines): StreamableFile {
     return new StreamableFile(Readable.from(linesOf(query)), { type: 'text/csv' });
   }
 
   @Get('piped')
-  @Operation({ id: 'pipeLines', summary: 'Pipe lines' })
+  @Operation({ id: 'pipeLines', summary: 'Pipe lines', needs: 'pets:read' })
   piped(@Query() query: Lines, @Res() response: Response): void {
     Readable.from(linesOf(query)).pipe(response.type('text/csv'));
   }
 
   @Get('generated')
-  @Operation({ id: 'generateLines', summary: 'Generate lines' })
+  @Operation({ id: 'generateLines', summary: 'Generate lines', needs: 'pets:read' })
   generated(@Query() query: Lines): AsyncIterable<string> {
     return linesOf(query);
   }
 
   @Get('rows')
-  @Operation({ id: 'exportRows', summary: 'Export rows' })
+  @Operation({ id: 'exportRows', summary: 'Export rows', needs: 'pets:read' })
   async exported(@Query() query: Rows): Promise<StreamableFile> {
     const { rows: count, bytes, firstMs } = query;
     const rows = await this.rows.stream<{ id: string; text: string }>({
@@ -132,7 +168,7 @@ export class RecordingsController {
   }
 
   @Get('built-rows')
-  @Operation({ id: 'exportBuilt', summary: 'Export built rows' })
+  @Operation({ id: 'exportBuilt', summary: 'Export built rows', needs: 'pets:read' })
   async built(@Query() { rows: most }: Rows): Promise<StreamableFile> {
     const { manager } = this.transactions;
     const found = manager.createQueryBuilder().select('id').addSelect('name', 'text').from('categories', 'c');
@@ -143,19 +179,19 @@ export class RecordingsController {
   }
 
   @Post('counted')
-  @Operation({ id: 'countLater', summary: 'Count rows later', status: 204 })
+  @Operation({ id: 'countLater', summary: 'Count rows later', needs: 'pets:write', status: 204 })
   async countLater(): Promise<void> {
     await this.transactions.run(() => this.jobs.add('count-rows', { upTo: 100_000 }));
   }
 
   @Get('missing')
-  @Operation({ id: 'missingFile', summary: 'A file that is not there' })
+  @Operation({ id: 'missingFile', summary: 'A file that is not there', needs: 'pets:read' })
   missing(): StreamableFile {
     return new StreamableFile(createReadStream('/nowhere/at/all'));
   }
 
   @Get('failing-rows')
-  @Operation({ id: 'exportFailing', summary: 'Export rows' })
+  @Operation({ id: 'exportFailing', summary: 'Export rows', needs: 'pets:read' })
   async failingRows(): Promise<StreamableFile> {
     const rows = await this.rows.stream<{ id: string; text: string }>({
       sql: `SELECT CASE WHEN i < 50000 THEN i ELSE ('what was sent ' || i)::int END AS id, 'x' AS text
@@ -165,7 +201,7 @@ export class RecordingsController {
   }
 
   @Get('late-file')
-  @Operation({ id: 'lateFile', summary: 'A file' })
+  @Operation({ id: 'lateFile', summary: 'A file', needs: 'pets:read' })
   async lateFile(): Promise<StreamableFile> {
     await pause(3_000);
     RecordingsController.opened++;
@@ -173,7 +209,7 @@ export class RecordingsController {
   }
 
   @Get('late-piped')
-  @Operation({ id: 'latePiped', summary: 'A file by hand' })
+  @Operation({ id: 'latePiped', summary: 'A file by hand', needs: 'pets:read' })
   async latePiped(@Res() response: Response): Promise<void> {
     await pause(3_000);
     RecordingsController.opened++;
@@ -185,13 +221,13 @@ export class RecordingsController {
   @Header('Content-Disposition', 'attachment')
   @Header('Cache-Control', 'public, max-age=60')
   @Header('ETag', '"one"')
-  @Operation({ id: 'getLabelled', summary: 'An error' })
+  @Operation({ id: 'getLabelled', summary: 'An error', needs: 'pets:read' })
   labelled(): never {
     throw new BadRequestException('There is no such file.');
   }
 
   @Post('said')
-  @Operation({ id: 'say', summary: 'Say something', status: 204 })
+  @Operation({ id: 'say', summary: 'Say something', needs: 'pets:write', status: 204 })
   async say(@Body() { text }: Said): Promise<void> {
     const one = { id: String(this.said.length + 1), text };
     await this.events.publish('said', one);
@@ -199,7 +235,7 @@ export class RecordingsController {
   }
 
   @Post('unsaid')
-  @Operation({ id: 'unsay', summary: 'Say nothing', status: 204 })
+  @Operation({ id: 'unsay', summary: 'Say nothing', needs: 'pets:write', status: 204 })
   async unsay(@Body() { text }: Said): Promise<void> {
     const said = this.transactions.run(async () => {
       await this.events.publish('said', { id: '0', text });
@@ -209,7 +245,7 @@ export class RecordingsController {
   }
 
   @Sse('failing')
-  @Operation({ id: 'hearFailing', summary: 'Hear of a failure' })
+  @Operation({ id: 'hearFailing', summary: 'Hear of a failure', needs: 'pets:read' })
   failing(): Observable<MessageEvent> {
     const failure = Object.assign(new Error('invalid input syntax: "what was sent"'), { code: '22P02' });
     const fail = timer(100).pipe(switchMap(() => throwError(() => failure)));
@@ -217,7 +253,7 @@ export class RecordingsController {
   }
 
   @Sse('heard')
-  @Operation({ id: 'hear', summary: 'Hear what is said' })
+  @Operation({ id: 'hear', summary: 'Hear what is said', needs: 'pets:read' })
   heard(@Headers('last-event-id') last: string = String(this.said.length)): Observable<MessageEvent> {
     const missed = async () => this.said.filter(({ id }) => Number(id) > Number(last));
     return this.events
@@ -226,7 +262,11 @@ export class RecordingsController {
   }
 
   @Sse('confirmed')
-  @Operation({ id: 'hearConfirmed', summary: 'Hear what the database confirms, and for which request' })
+  @Operation({
+    id: 'hearConfirmed',
+    summary: 'Hear what the database confirms, and for which request',
+    needs: 'pets:read',
+  })
   confirmed(@Headers('x-request-id') id = ''): Observable<MessageEvent> {
     const confirm = (text: string) =>
       this.transactions.run((one) => one.query<[{ data: string }]>('SELECT $1 AS data', [text]));

@@ -1,13 +1,12 @@
 import { Body, Controller, Post, Put, UploadedFile, UploadedFiles, UseInterceptors } from '@nestjs/common';
 import { FileInterceptor, FilesInterceptor } from '@nestjs/platform-express';
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiSchema, ApiTags } from '@nestjs/swagger';
 import {
   Idempotent,
   IntegerField,
   IntegerParam,
   ListField,
   Operation,
-  Tag,
   TextField,
 } from '../../src/platform/index.js';
 
@@ -41,7 +40,7 @@ class NewPhoto {
   @TextField({ description: 'What it shows.', example: 'Luna', max: 100 })
   caption!: string;
 
-  @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100 })
+  @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100, optional: true })
   age = 0;
 }
 
@@ -59,7 +58,7 @@ interface File {
 }
 
 /** What a team may take that is not a small JSON body. */
-@Tag('uploads', 'What is sent to be kept.', 'pets')
+@ApiTags('uploads')
 @Controller('uploads')
 export class UploadsController {
   /** How many bodies have come to a method. */
@@ -69,6 +68,7 @@ export class UploadsController {
   @Operation({
     id: 'putPicture',
     summary: 'Keep a picture',
+    needs: 'pets:write',
     takes: { types: ['image/png', 'image/jpeg'], maxBytes: 5_000_000, example: PIXEL },
     returns: Received,
   })
@@ -82,6 +82,7 @@ export class UploadsController {
   @Operation({
     id: 'addLines',
     summary: 'Add lines',
+    needs: 'pets:write',
     takes: { types: ['text/*', 'application/json'], maxBytes: 200_000, example: 'id,name\n1,Luna\n' },
     returns: Received,
   })
@@ -94,6 +95,7 @@ export class UploadsController {
   @Operation({
     id: 'addNames',
     summary: 'Add many names',
+    needs: 'pets:write',
     takes: { types: ['application/json'], maxBytes: 1_048_576 },
     returns: Received,
   })
@@ -105,6 +107,7 @@ export class UploadsController {
   @Operation({
     id: 'addLong',
     summary: 'Add a long text',
+    needs: 'pets:write',
     takes: { types: ['application/json'], maxBytes: 14_000_000 },
     returns: Received,
   })
@@ -116,6 +119,7 @@ export class UploadsController {
   @Operation({
     id: 'addPhoto',
     summary: 'Add a photo',
+    needs: 'pets:write',
     takes: {
       types: ['multipart/form-data'],
       maxBytes: 5_000_000,
@@ -137,6 +141,7 @@ export class UploadsController {
   @Operation({
     id: 'addAlbum',
     summary: 'Add an album',
+    needs: 'pets:write',
     takes: {
       types: ['multipart/form-data'],
       maxBytes: 1_000_000,

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Response } from 'express';
 import { currentWork } from '../process/index.js';
-import { addressOf } from './reply.js';
+import { locate } from './reply.js';
 import type { RoutedRequest } from './request.js';
 
 /** A value that a method of a controller returns before it is made, such as an `Insert`. */
@@ -37,14 +38,9 @@ export function MakesDeferred(): MethodDecorator {
 
 function make(value: unknown): unknown {
   if (!(value instanceof Deferred)) return value;
-  return (makingDeferred.getStore()?.(value) ?? value.run()).then(locate);
-}
-
-/** Sets the address of a row that the current request has made, if its operation has one. */
-function locate<Row extends object>(row: Row): Row {
   const { response } = currentWork.getStore() ?? {};
-  const request = response?.req as RoutedRequest | undefined;
-  if (request?.operation?.successes[0]?.located)
-    response!.setHeader('Location', `${addressOf(request)}/${String((row as { id?: unknown }).id)}`);
-  return row;
+  return (makingDeferred.getStore()?.(value) ?? value.run()).then((row) => {
+    if (response) locate(response.req as RoutedRequest, response as Response, row);
+    return row;
+  });
 }

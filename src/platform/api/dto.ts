@@ -15,8 +15,6 @@ import { ValidateBy, ValidateIf } from 'class-validator';
  * change clears it, an answer leaves it out.
  */
 export interface FieldOptions {
-  /** Ignored: the initial value of the property is the default. */
-  default?: unknown;
   description: string;
   example?: unknown;
   optional?: boolean;

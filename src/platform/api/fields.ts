@@ -4,8 +4,6 @@ import {
   field,
   type FieldDecorator,
   type FieldOptions,
-  type JsonSchema,
-  type Kind,
   type KindWithText,
   param,
   UNREADABLE,
@@ -18,7 +16,6 @@ import {
   isWebAddress,
   lengthInCodePoints,
   NOT_BLANK,
-  numberText,
   parseTime,
   PLAIN,
   unitsOf,
@@ -165,9 +162,8 @@ interface Range {
 /** An integer from `min` to `max`, which every JSON parser holds exactly. Ids take `Int64Field`. */
 export const IntegerField = (options: FieldOptions & Range) => field(options, integer(options));
 
-/** An integer in a query, from `min` to `max`, in plain decimal digits. Optional unless `optional` is false. */
-export const IntegerParam = (options: FieldOptions & Range) =>
-  param({ ...options, optional: options.optional ?? true }, integer(options));
+/** An integer in a path or query, from `min` to `max`, in plain decimal digits. */
+export const IntegerParam = (options: FieldOptions & Range) => param(options, integer(options));
 
 function integer({ min, max }: Range): KindWithText {
   const must = `an integer from ${min} to ${max}`;
@@ -186,17 +182,15 @@ interface Amounts {
   min?: string;
   max?: string;
   decimals?: number;
-  /** The JSON type: a string, which no client rounds, or a number. */
-  as?: 'text' | 'number';
 }
 
 /**
- * An amount of money, or any exact decimal number. The service holds a text with all decimals, such as `12.50`, as a column
- * `numeric(12,2)` does. No digit passes through a float.
+ * An amount of money, or any exact decimal number: a text, which no client rounds. The service holds it with all decimals, such
+ * as `12.50`, as a column `numeric(12,2)` does.
  * @param options by default `min` is 0, and `max` the largest value of that column
  */
 export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
-  const { decimals = 2, min = '0', max = '9999999999.99', as = 'text' } = options;
+  const { decimals = 2, min = '0', max = '9999999999.99' } = options;
   const [least, most] = [unitsOf(min, decimals), unitsOf(max, decimals)];
   if (least === undefined || most === undefined)
     throw new TypeError(`${min} and ${max} must be numbers with at most ${decimals} decimals`);
@@ -204,37 +198,20 @@ export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
     const units = unitsOf(text, decimals);
     return units !== undefined && units >= least && units <= most ? units : undefined;
   };
-  const read = (text: string) => {
-    const units = unitsIn(text);
-    return units === undefined ? UNREADABLE : decimalText(units, decimals);
-  };
   const fraction = decimals > 0 ? `(?:[.][0-9]{1,${decimals}})?` : '';
   const pattern = `^${least < 0n ? '-?' : ''}(?:0|[1-9][0-9]*)${fraction}$`;
   const plain = new RegExp(pattern);
-  const form: Omit<Kind, 'accepts' | 'schema'> & { schema: JsonSchema } =
-    as === 'text'
-      ? {
-          schema: { type: 'string', pattern },
-          must: 'text with a number',
-          read: (value) => (typeof value === 'string' && plain.test(value) ? read(value) : UNREADABLE),
-          write: (digits) => `"${digits as string}"`,
-        }
-      : {
-          schema: { type: 'number', minimum: Number(min), maximum: Number(max) },
-          must: 'a number',
-          read: (value, ...place) =>
-            typeof value === 'number' || typeof value === 'bigint'
-              ? read(numberText(value, ...place))
-              : UNREADABLE,
-          write: (digits) => digits as string,
-        };
-  const range = `from ${decimalText(least, decimals)} to ${decimalText(most, decimals)}`;
   const exact = { format: 'decimal', 'x-minimum': min, 'x-maximum': max, 'x-decimals': decimals };
+  const range = `from ${decimalText(least, decimals)} to ${decimalText(most, decimals)}`;
   return field(options, {
-    ...form,
-    schema: { ...form.schema, ...exact },
-    must: `${form.must} ${range}, with at most ${decimals} decimals`,
+    schema: { type: 'string', pattern, ...exact },
+    must: `text with a number ${range}, with at most ${decimals} decimals`,
     accepts: (value) => typeof value === 'string' && unitsIn(value) !== undefined,
+    read: (value) => {
+      const units = typeof value === 'string' && plain.test(value) ? unitsIn(value) : undefined;
+      return units === undefined ? UNREADABLE : decimalText(units, decimals);
+    },
+    write: (digits) => `"${digits as string}"`,
   });
 }
 

@@ -14,7 +14,7 @@ export {
   unitsOf,
 } from './formats.js';
 export * from './nested-fields.js';
-export * from './declaring.js';
+export * from './route.js';
 export {
   type Access,
   Declare,
@@ -24,7 +24,6 @@ export {
   type OperationFacts,
   operationOf,
   type Success,
-  type TagFacts,
   type Webhook,
 } from './operation.js';
 export {
@@ -32,12 +31,14 @@ export {
   declaredOperations,
   defaultId,
   enumerationsIn,
+  interceptBodies,
   pageName,
   requireSound,
   schemasOf,
-} from './operations.js';
+  type Tags,
+} from './sound-operations.js';
 export * from './paging.js';
 export * from './permissions.js';
 export * from './reply.js';
 export * from './request.js';
-export { readDto, ValidationPipe } from './validation.js';
+export { DtoPipe, readDto, requireAllowedBody } from './validation.js';

@@ -13,7 +13,7 @@ import {
   objectWriter,
   UNREADABLE,
 } from './dto.js';
-import { int64FromJson, TextField } from './fields.js';
+import { int64FromJson } from './fields.js';
 import { isPlainText, numberText } from './formats.js';
 
 const isAccepted = (value: unknown) =>
@@ -112,51 +112,15 @@ export function ListParam(options: FieldOptions & { of: FieldDecorator; max: num
   });
 }
 
-/** Properties of every object, which a client's property would hide. */
-const RESERVED = [...Object.getOwnPropertyNames(Object.prototype), 'prototype'];
-const ANY_NAME = TextField({ description: 'Name of the property.', max: 50, blank: false });
-
-/**
- * An object with at most `max` properties of the client's choice, with values of one kind.
- * @param options `of` describes a value, which may be `nullable`; `keys` describes a name, by default a text of 1 to 50
- * characters
- */
-export function MapField(
-  options: FieldOptions & { of: FieldDecorator | Type<object>; keys?: FieldDecorator; max: number },
-): FieldDecorator {
-  const { max, keys: { field: key } = ANY_NAME } = options;
-  const item = itemOf(options.of, true);
-  return field(options, {
-    schema: () => ({
-      type: 'object',
-      additionalProperties: schemaOf(item),
-      maxProperties: max,
-      propertyNames: { ...schemaOf(key), not: { enum: RESERVED } },
-    }),
-    model: item.kind.model,
-    enumeration: enumerationOf(item),
-    must: `an object of at most ${max} properties`,
-    nested: true,
-    accepts: isAccepted,
-    read: (value) =>
-      isObject(value) && Object.keys(value).length <= max ? readMap(key, item, value) : UNREADABLE,
-    write: (map) => {
-      const members = Object.entries(map as object);
-      return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${item.write(value)}`).join(',')}}`;
-    },
-  });
-}
-
-/** The field of an item of a list, or of a value of a map. */
-function itemOf(of: FieldDecorator | Type<object>, mayBeNull = false): Field {
+/** The field of an item of a list. */
+function itemOf(of: FieldDecorator | Type<object>): Field {
   const { field: item } = 'field' in of ? of : ObjectField({ description: '', of });
   const { optional, nullable } = item.options;
-  if (optional || (nullable && !mayBeNull))
-    throw new TypeError('An item is not optional, and only the value of a map is nullable');
+  if (optional || nullable) throw new TypeError('An item is neither optional nor nullable');
   return item;
 }
 
-/** After this many bad items, a list or map is not read further. */
+/** After this many bad items, a list is not read further. */
 const MAX_BAD_ITEMS = 10;
 const DUPLICATE = new Faults([' must not have an item twice']);
 
@@ -175,26 +139,7 @@ function readItems(item: Field, sent: readonly unknown[], unique = false): unkno
   return isDuplicate ? DUPLICATE : values;
 }
 
-function readMap(key: Field, item: Field, sent: object): object {
-  const values: Record<string, unknown> = {};
-  const faults: string[][] = [];
-  for (const [name, given] of Object.entries(sent)) {
-    if (faults.length === MAX_BAD_ITEMS) break;
-    const wrong = whyNotKey(key, name);
-    const value = wrong ? UNREADABLE : item.readSent(given, sent, name);
-    if (wrong) faults.push([wrong]);
-    else if (item.accepts(value)) values[name] = value;
-    else faults.push(item.reasons(`[${JSON.stringify(name)}]`, value));
-  }
-  return faults.length > 0 ? new Faults(faults.flat()) : values;
-}
-
-function whyNotKey(key: Field, name: string): string | undefined {
-  if (RESERVED.includes(name)) return ` must not have a property named ${name}`;
-  return key.accepts(name) ? undefined : ` has a property whose name must be ${key.must}`;
-}
-
-/** The schema of an item or a name, with its description, which a class or an enumeration has itself. */
+/** The schema of an item with its description, which a class or an enumeration has itself. */
 function schemaOf({ options: { description }, schema }: Field): JsonSchema {
   return schema.type && description ? { description, ...schema } : schema;
 }

@@ -1,26 +1,26 @@
-import { RequestMethod, type Type } from '@nestjs/common';
+import { type NestInterceptor, RequestMethod, type Type, VERSION_NEUTRAL } from '@nestjs/common';
 import {
+  INTERCEPTORS_METADATA,
   METHOD_METADATA,
+  PATH_METADATA,
+  PIPES_METADATA,
   RESPONSE_PASSTHROUGH_METADATA,
   ROUTE_ARGS_METADATA,
   SSE_METADATA,
+  VERSION_METADATA,
 } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
+import { DECORATORS } from '@nestjs/swagger';
 import type { ErrorCode } from './api-error.js';
 import type { Gives, Takes } from './bodies.js';
 import type { Serializer } from './dto.js';
-import type { Permission } from './permissions.js';
+import { type Needs, NeedsBy } from './permissions.js';
 
 /** The credentials of an operation: none, an email and password, or an API key. */
 export type Access = 'public' | 'basic' | 'bearer';
 
-/** The id of routes without `@Operation`, which the OpenAPI document leaves out. */
+/** The id of routes without an operationId. */
 export const NO_ID = 'none';
-
-export interface TagFacts {
-  readonly name: string;
-  readonly description: string;
-}
 
 /** A request that the service sends. */
 export interface Webhook {
@@ -38,7 +38,7 @@ export interface Webhook {
 
 export interface Success {
   readonly status: number;
-  /** Whether the answer has a `Location`. */
+  /** Whether the answer has a `Location`: its `id` below the address of the request, or that address for a PUT. */
   readonly located?: boolean;
   /** Meaning, if the status does not say it. */
   readonly means?: string;
@@ -69,10 +69,10 @@ export interface OperationFacts {
   /** The operationId, which client generators use as the method name. */
   readonly id: string;
   readonly access: Access;
+  /** As declared; undefined if nothing is. */
+  readonly needs?: Needs;
   /** The permissions of which a key needs one; empty if any key will do, or keys do not open the operation. */
   readonly permissions: readonly string[];
-  /** A property of the body, and the permission that each of its values needs. */
-  readonly needsBy?: { readonly field: string; readonly permissions: Readonly<Record<string, Permission>> };
   readonly sunset?: Sunsetting;
   /** Whether the operation accepts an `Idempotency-Key`. */
   readonly idempotent: boolean;
@@ -100,11 +100,8 @@ export interface OperationFacts {
   readonly isList?: boolean;
   /** The operation's own errors with their statuses, besides those of every operation. */
   readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
-  readonly tag: TagFacts;
   /** The request that the service sends because of the operation. */
   readonly webhook?: Webhook;
-  /** Prefix of the default permissions, instead of the name of the tag. */
-  readonly subject?: string;
   /** Writes the value of the method; undefined without `returns`. */
   readonly serialize?: Serializer<object>;
 }
@@ -145,6 +142,71 @@ export function indexesOf(kinds: readonly RouteParamtypes[], controller: object,
   return all.filter(([kind]) => kinds.includes(kind)).map(([, index]) => index);
 }
 
+/**
+ * Has an interceptor run before all others of those methods of a controller that read a body. A global one would run for
+ * event streams too, whose headers Nest then sends before their method has run: its failure would be no error answer. Those
+ * that decorators add run in the order of the decorators.
+ */
+export function interceptFirst(
+  interceptor: NestInterceptor,
+  controller: Type,
+  handlers: readonly object[],
+): void {
+  // The interceptors of a controller run before those of its methods.
+  for (const target of Reflect.hasMetadata(INTERCEPTORS_METADATA, controller) ? [controller] : handlers) {
+    const others = (Reflect.getMetadata(INTERCEPTORS_METADATA, target) ?? []) as unknown[];
+    if (others[0] !== interceptor)
+      Reflect.defineMetadata(INTERCEPTORS_METADATA, [interceptor, ...others], target);
+  }
+}
+
+/** The index of the body, if the method takes all of it, and no pipe of its own comes between. */
+export function wholeBodyOf(handler: object, controller: Type, name: string): number | undefined {
+  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) as
+    Record<string, { index: number; data?: unknown; pipes?: unknown[] }> | undefined;
+  const bodies = Object.entries(parameters ?? {}).filter(([key]) => BODY.includes(Number(key.split(':')[0])));
+  const hasPipes = [handler, controller].some((target) => Reflect.hasMetadata(PIPES_METADATA, target));
+  if (bodies.length !== 1 || hasPipes) return undefined;
+  const [, { index, data, pipes = [] }] = bodies[0]!;
+  return data === undefined && pipes.length === 0 ? index : undefined;
+}
+
+/** How many addresses of a route the document has: one for each version, path and method. */
+export function countAddresses(handler: object, controller: Type): number {
+  const own = (key: string, target: object) => Reflect.getMetadata(key, target) as unknown;
+  const versions = [own(VERSION_METADATA, handler) ?? own(VERSION_METADATA, controller)].flat();
+  const paths = [handler, controller].map((target) => [own(PATH_METADATA, target)].flat().length);
+  // `@All` stands for several.
+  const methods = methodOf(handler) === RequestMethod.ALL ? 2 : 1;
+  return versions.filter((version) => version !== VERSION_NEUTRAL).length * paths[0]! * paths[1]! * methods;
+}
+
+// Metadata of Swagger's decorators.
+
+function operationIdOf(handler: object): string {
+  const { operationId } = (Reflect.getMetadata(DECORATORS.API_OPERATION, handler) ?? {}) as {
+    operationId?: string;
+  };
+  return operationId ?? NO_ID;
+}
+
+/** The tags of an operation. */
+export function tagsOf(handler: object, controller: Type): readonly string[] {
+  const all = [controller, handler].flatMap(
+    (target) => (Reflect.getMetadata(DECORATORS.API_TAGS, target) ?? []) as string[],
+  );
+  return [...new Set(all)];
+}
+
+/** Whether the document leaves a route out. */
+export function isExcluded(handler: object, controller: Type): boolean {
+  const ofMethod = Reflect.getMetadata(DECORATORS.API_EXCLUDE_ENDPOINT, handler) as
+    { disable?: boolean } | undefined;
+  const [ofController] = (Reflect.getMetadata(DECORATORS.API_EXCLUDE_CONTROLLER, controller) ??
+    []) as boolean[];
+  return Boolean(ofController) || Boolean(ofMethod?.disable);
+}
+
 /** Whether a method sends server-sent events. */
 export const isSse = (handler: object): boolean => Reflect.hasMetadata(SSE_METADATA, handler);
 
@@ -159,10 +221,9 @@ export function sendsItself(controller: object, name: string): boolean {
 const { POST, PUT, PATCH, ALL } = RequestMethod;
 const WITH_BODY = new Set<RequestMethod | undefined>([POST, PUT, PATCH, ALL]);
 
-type Declared = Omit<OperationFacts, 'permissions' | 'takesBody' | 'readsBody'>;
+type Declared = Omit<OperationFacts, 'id' | 'permissions' | 'takesBody' | 'readsBody'>;
 
 const DEFAULTS: Declared = {
-  id: NO_ID,
   access: 'bearer',
   idempotent: false,
   bodyOptional: false,
@@ -170,7 +231,6 @@ const DEFAULTS: Declared = {
   successes: [],
   conditional: false,
   errors: {},
-  tag: { name: '', description: '' },
 };
 
 /** By method and controller, because several controllers can inherit a method. */
@@ -194,7 +254,8 @@ function compose(handler: object, controller: object, name: string): OperationFa
   const takesBody = all.takes !== undefined || indexesOf(BODIES, controller, name).length > 0;
   return {
     ...all,
-    permissions: all.permissions ?? defaultPermissions(all, handler),
+    id: operationIdOf(handler),
+    permissions: all.access === 'bearer' ? permissionsIn(all.needs) : [],
     takesBody,
     readsBody: takesBody || WITH_BODY.has(methodOf(handler)),
     successes: successesOf(all, handler),
@@ -207,9 +268,7 @@ function successesOf({ successes, entity, returns, isList }: Declared, handler: 
   return !entity || !isRead || hasSuccess({ successes }, 304) ? successes : [...successes, { status: 304 }];
 }
 
-function defaultPermissions({ access, tag, subject = tag.name }: Declared, handler: object): string[] {
-  if (access !== 'bearer') return [];
-  const method = methodOf(handler);
-  const isRead = method === RequestMethod.GET || method === RequestMethod.HEAD;
-  return [`${subject}:${isRead ? 'read' : 'write'}`];
+function permissionsIn(needs: Needs = 'nothing'): readonly string[] {
+  if (needs === 'nothing') return [];
+  return needs instanceof NeedsBy ? needs.all : [needs].flat();
 }

@@ -12,6 +12,7 @@ export class PageQuery {
     description: `Maximum number of items to return, 1 to ${MAX_LIMIT}.`,
     min: 1,
     max: MAX_LIMIT,
+    optional: true,
   })
   limit = 20;
 
@@ -41,7 +42,7 @@ const DIRECTIONS: Record<Direction, string> = {
  * The parameter `order`, by which a client chooses the direction of a list. The initial value of the property is the default.
  * @param by the sort key, for the description
  */
-export function OrderField({ by }: { by: string; default?: unknown }): PropertyDecorator {
+export function OrderField({ by }: { by: string }): PropertyDecorator {
   const description = `Direction of the order by ${by}.`;
   return EnumField({ description, name: 'Direction', values: DIRECTIONS, optional: true });
 }
@@ -50,7 +51,7 @@ export function OrderField({ by }: { by: string; default?: unknown }): PropertyD
  * The parameter `sort`, by which a client chooses the sort key of a list. The initial value of the property is the default.
  * @param options `name` names the enumeration in the document; `values` are properties of the rows with their meanings
  */
-export function SortField(options: { name: string; values: Record<string, string>; default?: unknown }) {
+export function SortField(options: { name: string; values: Record<string, string> }) {
   const description = 'Property that orders the list; rows with equal values are ordered by `id`.';
   return EnumField({ description, optional: true, ...options });
 }

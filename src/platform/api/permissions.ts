@@ -1,3 +1,5 @@
+import type { Type } from '@nestjs/common';
+import { ApiError } from './api-error.js';
 import type { DeclaredPermissions } from './declared.js';
 
 /** The name of a permission. Keys and accounts store names, so a permission never changes its meaning. */
@@ -34,4 +36,95 @@ export function arePermissions(value: unknown): value is Permission[] {
     new Set(value).size === value.length &&
     value.every(isPermission)
   );
+}
+
+/** One permission, or several of which one is enough. */
+export type OneOf = Permission | readonly [Permission, ...Permission[]];
+
+/** What a key needs for an operation; `'nothing'` opens it to any key. */
+export type Needs = OneOf | NeedsBy | 'nothing';
+
+type Scalar = string | number | bigint | boolean;
+/** The values of a field as names of properties. */
+type ValuesOf<Value> = `${Extract<Value, Scalar>}`;
+
+/** What the credentials of a request allow. */
+export interface Credentials {
+  /** The id of the API key; undefined for an access token. */
+  keyId?: string;
+  /** Undefined stands for all. */
+  permissions?: ReadonlySet<string>;
+}
+
+/** The permission that each value of a field of the body needs. */
+export class NeedsBy {
+  private static readonly bodies = new WeakSet<object>();
+
+  /** Whether the permission for any operation depends on a body of a class. */
+  static isFor(type: object): boolean {
+    return NeedsBy.bodies.has(type);
+  }
+
+  /** The permissions of all values. A key needs one before its body is read. */
+  readonly all: readonly string[];
+
+  constructor(
+    readonly body: Type<object>,
+    private readonly field: string,
+    private readonly permissions: Readonly<Record<string, OneOf>>,
+  ) {
+    this.all = [...new Set(Object.values(permissions).flat())];
+    NeedsBy.bodies.add(body);
+  }
+
+  /** Those of the permissions that a caller lacks. */
+  lackedBy({ permissions }: Credentials): string[] {
+    return permissions ? this.all.filter((name) => !permissions.has(name)) : [];
+  }
+
+  /**
+   * Requires the permission of the value in a validated body. Without a value, one of all is enough; a value that is not
+   * listed needs each of them.
+   * @throws ApiError `permission_denied`
+   */
+  require(credentials: Credentials, body: object): void {
+    const value = (body as Record<string, Scalar | object | null | undefined>)[this.field];
+    if (value === undefined || value === null) return;
+    const name = typeof value === 'object' ? undefined : String(value);
+    const isListed = name !== undefined && Object.hasOwn(this.permissions, name);
+    for (const one of isListed ? [this.permissions[name]!] : this.all)
+      requirePermission(credentials, [one].flat());
+  }
+}
+
+/**
+ * Chooses the permission by a field of the body, as the method gets it:
+ * `needs: needsBy(OrderChangeDto, 'status', { approved: 'orders:manage', cancelled: 'orders:write' })`.
+ */
+export function needsBy<Body extends object, Field extends keyof Body & string>(
+  body: Type<Body>,
+  field: Field,
+  permissions: Readonly<Record<ValuesOf<Body[Field]>, OneOf>>,
+): NeedsBy {
+  return new NeedsBy(body, field, permissions);
+}
+
+/**
+ * @param sufficient permissions of which one is enough; an empty list requires none
+ * @throws ApiError `permission_denied`, which names the missing permission
+ */
+export function requirePermission({ keyId, permissions }: Credentials, sufficient: readonly string[]): void {
+  if (!permissions || sufficient.length === 0) return;
+  for (const name of sufficient) if (permissions.has(name)) return;
+  const names = sufficient.map((name) => `\`${name}\``).join(' or ');
+  if (keyId === undefined)
+    throw insufficientScope(`The access token lacks the permission ${names}.`, sufficient);
+  throw new ApiError('permission_denied', `The API key lacks the permission ${names}.`);
+}
+
+/** `permission_denied` for an access token (RFC 6750, 3.1). */
+export function insufficientScope(message: string, missing: readonly string[]): ApiError {
+  const scope = missing.length > 0 ? `, scope="${missing.join(' ')}"` : '';
+  const headers = { 'WWW-Authenticate': `Bearer realm="petstore", error="insufficient_scope"${scope}` };
+  return new ApiError('permission_denied', message, { headers });
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { unescape } from 'node:querystring';
-import { createParamDecorator, type ExecutionContext, StreamableFile, type Type } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext, type Type } from '@nestjs/common';
 import { ApiHeader } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { ApiError } from './api-error.js';
@@ -10,29 +10,12 @@ import type { Page } from './paging.js';
 import { refusePart } from './validation.js';
 import { aboveVersions, originOf, type RoutedRequest, versionOf } from './request.js';
 
-/** The headers of a file. */
-export interface FileFacts {
-  /** The media type, if the operation has several. */
-  readonly type?: string;
-  /** `Content-Disposition`. */
-  readonly disposition?: string;
-  /** A text that identifies the content, such as a stored hash; by default a hash of the bytes. */
-  readonly tag?: string;
-}
-
-/** Headers that depend on the answer: `Location` of a created item, `Link` to the next page, `ETag` of a file. */
+/** Headers that depend on the answer, such as the `Link` to the next page. */
 export class ReplyHeaders {
   constructor(
     private readonly request: RoutedRequest,
     private readonly response: Response,
   ) {}
-
-  /** Returns a created item and sets `Location`: its id under the address of the request; after a PUT, that address. */
-  created<T extends { id: string }>(item: T): T {
-    const address = addressOf(this.request);
-    this.response.setHeader('Location', this.request.method === 'PUT' ? address : `${address}/${item.id}`);
-    return item;
-  }
 
   /** Returns a page, and links to the next page with all filters (RFC 8288). */
   page<T extends { id: string }>(page: Page<T>): Page<T> {
@@ -44,38 +27,6 @@ export class ReplyHeaders {
       this.response.setHeader('Link', earlier === undefined ? link : [earlier, link].flat().join(', '));
     }
     return page;
-  }
-
-  /**
-   * Returns a file in memory. An operation with the success 304 answers `If-None-Match` (and the method returns undefined),
-   * one with 206 a single byte range (RFC 9110, 13 and 14). For a file on disk, Express's `response.sendFile` does the same.
-   * @throws ApiError `range_not_satisfiable` for a range that starts beyond the end
-   */
-  file(bytes: Uint8Array, { tag = digestOf(bytes), ...facts }: FileFacts = {}): StreamableFile | undefined {
-    const { request, response } = this;
-    if (hasSuccess(request.operation, 304) && isFresh(request, response, `"${tag}"`)) {
-      response.status(304);
-      return undefined;
-    }
-    const part = hasSuccess(request.operation, 206) ? this.part(bytes.length, `"${tag}"`) : undefined;
-    const sent = part ? bytes.subarray(part.start, part.end + 1) : bytes;
-    return new StreamableFile(sent, { ...facts, length: sent.length });
-  }
-
-  /** The requested range; undefined for no range, several ranges, or an invalid range. */
-  private part(length: number, tag: string): { start: number; end: number } | undefined {
-    const { request, response } = this;
-    response.setHeader('Accept-Ranges', 'bytes');
-    if (request.method !== 'GET' || (request.get('If-Range') ?? tag) !== tag) return undefined;
-    const ranges = request.range(length, { combine: true });
-    if (ranges === -1)
-      throw new ApiError('range_not_satisfiable', undefined, {
-        headers: { 'Content-Range': `bytes */${length}` },
-      });
-    if (!Array.isArray(ranges) || ranges.type !== 'bytes' || ranges.length > 1) return undefined;
-    const { start, end } = ranges[0]!;
-    response.status(206).setHeader('Content-Range', `bytes ${start}-${end}/${length}`);
-    return { start, end };
   }
 }
 
@@ -98,6 +49,18 @@ export function isFresh({ headers }: Request, response: Response, tag: string): 
   const header = headers['if-none-match'] ?? '';
   const tags: string[] = header.match(new RegExp(TAG, 'g')) ?? [];
   return header === '*' || tags.some((sent) => sent.replace('W/', '') === tag);
+}
+
+/**
+ * Sets the `Location` of an item whose success is `located`: its id under the address of the request; for a PUT, that address.
+ * A method may have set another.
+ */
+export function locate(request: RoutedRequest, response: Response, item: unknown): void {
+  const { located } = request.operation.successes.find(({ status }) => status === response.statusCode) ?? {};
+  if (!located || response.hasHeader('Location')) return;
+  const address = addressOf(request);
+  if (request.method === 'PUT') response.setHeader('Location', address);
+  else response.setHeader('Location', `${address}/${(item as { id: string }).id}`);
 }
 
 /** The absolute address of a request without its query: under BASE_URL if set, else under the origin of the request. */
@@ -124,7 +87,7 @@ export const TAGS_PATTERN = String.raw`^(?:\*|(?:W/)?"[\x21\x23-\x7e]*"(?:, ?(?:
 
 /** The strong tag of a representation. */
 export function entityTag({ text }: JsonText): string {
-  return `"${digestOf(text)}"`;
+  return `"${hash('sha256', text, 'base64url').slice(0, TAG_LENGTH)}"`;
 }
 
 /** The query of a target with a cursor, and else as the client has written it. */
@@ -135,10 +98,6 @@ function withCursor(target: string, cursor: string): string {
   parts[found < 0 ? parts.length : found] = `cursor=${cursor}`;
   // The other characters that no URI has (RFC 3986, 2), `toPath` has escaped.
   return parts.join('&').replace(/["<>\\^`{|}]/g, encodeURIComponent);
-}
-
-function digestOf(content: string | Uint8Array): string {
-  return hash('sha256', content, 'base64url').slice(0, TAG_LENGTH);
 }
 
 /**

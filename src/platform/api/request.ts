@@ -5,6 +5,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import ipaddr from 'ipaddr.js';
 import type { OperationFacts } from './operation.js';
+import type { Credentials } from './permissions.js';
 
 // Facts of a request: its id, its origin, the address that it was sent to, and its caller.
 
@@ -132,15 +133,16 @@ export function aboveVersions(baseUrl: string): string {
 /** A request to a controller; the guard sets the operation first. */
 export interface RoutedRequest extends Request {
   operation: OperationFacts;
+  /**
+   * Checks of the guard that need the body, to be made once it is read; undefined if no body is to be read.
+   * @param isLate whether the body arrived so late that the credentials may have changed
+   */
+  checkBody?: (isLate: boolean) => Promise<void>;
 }
 
 /** A request that the guard has admitted, with its account. */
-export interface AuthenticatedRequest extends RoutedRequest {
+export interface AuthenticatedRequest extends RoutedRequest, Credentials {
   accountId: string;
-  /** The id of the API key, if the request has one. */
-  keyId?: string;
-  /** The permissions of the credentials; undefined stands for all. */
-  permissions?: ReadonlySet<string>;
 }
 
 /** Injects the id of the calling account into a controller method. */

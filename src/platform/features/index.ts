@@ -1,7 +1,13 @@
 import { basename } from 'node:path';
 import { Module, type ModuleMetadata, type Type } from '@nestjs/common';
 import type { MigrationInterface, ObjectLiteral } from 'typeorm';
-import { type Errors, type Permissions, registerErrors, registerFeaturePermissions } from '../api/index.js';
+import {
+  type Errors,
+  type Permissions,
+  registerErrors,
+  registerFeaturePermissions,
+  type Tags,
+} from '../api/index.js';
 import { DataModule } from '../data/index.js';
 import { bringMigrations } from '../database/index.js';
 import { OperatorError } from '../process/index.js';
@@ -25,6 +31,8 @@ export interface FeatureOptions extends ModuleMetadata {
   readonly migrations?: readonly (new () => MigrationInterface)[];
   readonly permissions?: Permissions;
   readonly errors?: Errors;
+  /** The tags of its operations with their descriptions: `{ vets: 'The vets of the store.' }`. */
+  readonly tags?: Tags;
   readonly guides?: readonly FeatureGuide[];
 }
 
@@ -73,6 +81,7 @@ export class Features {
     refuseDuplicates(all, 'entity', ({ entities = [] }) => entities.map(({ name }) => name));
     refuseDuplicates(all, 'error', ({ errors = {} }) => Object.keys(errors));
     refuseDuplicates(all, 'permission', ({ permissions = {} }) => Object.keys(permissions));
+    refuseDuplicates(all, 'tag', ({ tags = {} }) => Object.keys(tags));
     refuseDuplicates(all, 'migration', ({ migrations = [] }) => migrations.map(({ name }) => name));
     refuseDuplicates(all, 'guide', ({ guides = [] }) => guides.map(({ file }) => basename(file.pathname)));
     return new Features(modules, all);
@@ -80,6 +89,11 @@ export class Features {
 
   get guides(): readonly FeatureGuide[] {
     return this.all.flatMap(({ guides = [] }) => guides);
+  }
+
+  /** The descriptions of the tags of all features. */
+  get tags(): Tags {
+    return Object.assign({}, ...this.all.map(({ tags }) => tags)) as Tags;
   }
 
   /** Registers the errors, permissions and migrations of the features in this process. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { brotliDecompress, type BrotliOptions, gunzip, inflate, type ZlibOptions } from 'node:zlib';
-import type { RawBodyRequest } from '@nestjs/common';
+import type { CallHandler, ExecutionContext, NestInterceptor, RawBodyRequest } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import {
   ApiError,
@@ -44,13 +44,25 @@ const DECOMPRESS: Readonly<Record<string, Decompress>> = {
   br: promisify<Buffer, BrotliOptions, Buffer>(brotliDecompress),
 };
 
+/** Reads the body of a request that all guards have admitted, before any other interceptor of its method. */
+export const BODY_READER: NestInterceptor = {
+  async intercept(context: ExecutionContext, next: CallHandler) {
+    const [request, response] = context.getArgs<[RawBodyRequest<RoutedRequest>, Response]>();
+    const { checkBody } = request;
+    // A controller and a method that it inherits may both have this interceptor.
+    request.checkBody = undefined;
+    if (checkBody) await checkBody(await readBody(request, response));
+    return next.handle();
+  },
+};
+
 /**
- * Reads and parses the body of a request. To be called after authentication. Express's `raw` does not suffice: a form is read twice,
+ * Reads and parses the body of a request. Express's `raw` does not suffice: a form is read twice,
  * here for its idempotency key and then by Nest's interceptor, and a body that is too large is answered before all of it has come.
  * @returns whether the body was late
  * @throws ApiError for a body that the operation does not take, or that does not arrive
  */
-export async function readBody(request: RawBodyRequest<RoutedRequest>, response: Response): Promise<boolean> {
+async function readBody(request: RawBodyRequest<RoutedRequest>, response: Response): Promise<boolean> {
   const { headers, operation } = request;
   const { takes = SMALL_JSON, takesBody, bodyOptional } = operation;
   const isOptional = bodyOptional || !takesBody;

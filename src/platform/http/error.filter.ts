@@ -1,14 +1,7 @@
-import {
-  type ArgumentsHost,
-  Catch,
-  type ExceptionFilter,
-  NotFoundException,
-  type OnModuleInit,
-} from '@nestjs/common';
-import { HttpAdapterHost, ModulesContainer } from '@nestjs/core';
+import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import type { Request, Response } from 'express';
-import { Config } from '../../config.js';
-import { ApiError, requireSound, type RoutedRequest } from '../api/index.js';
+import { ApiError, type RoutedRequest } from '../api/index.js';
 import { logFailure, nameError, toApiError, writeError } from './errors.js';
 import { Exchange } from './exchange.js';
 import type { HttpAdapter } from './server.js';
@@ -24,18 +17,11 @@ export abstract class NotFoundPage {
 
 /** Answers every failure that Nest catches. */
 @Catch()
-export class ErrorFilter implements ExceptionFilter, OnModuleInit {
+export class ErrorFilter implements ExceptionFilter {
   constructor(
-    private readonly modules: ModulesContainer,
     private readonly host: HttpAdapterHost<HttpAdapter>,
-    private readonly config: Config,
     private readonly page: NotFoundPage,
   ) {}
-
-  /** @throws as `requireSound` does */
-  onModuleInit(): void {
-    requireSound(this.modules, this.config.OPERATION_MAX_SECONDS);
-  }
 
   catch(exception: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();

@@ -1,4 +1,4 @@
-export { readBody } from './body.js';
+export { BODY_READER } from './body.js';
 export { ErrorFilter, NotFoundPage } from './error.filter.js';
 export { Exchange } from './exchange.js';
 export { guardPromises } from './guard.js';

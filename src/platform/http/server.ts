@@ -14,6 +14,7 @@ import {
   isFresh,
   isTagged,
   JsonText,
+  locate,
   type RoutedRequest,
 } from '../api/index.js';
 import { claimPort, listen } from '../process/index.js';
@@ -117,6 +118,7 @@ export class HttpAdapter extends ExpressAdapter {
     if (!json) return super.reply(response, body, status);
     response.statusCode = status;
     const { operation } = response.req as Partial<RoutedRequest>;
+    if (operation && isSuccess(status)) locate(response.req as RoutedRequest, response, body);
     if (operation && isSuccess(status) && isTagged(operation)) {
       const tag = entityTag(json);
       if (!hasSuccess(operation, 304)) response.setHeader('ETag', tag);

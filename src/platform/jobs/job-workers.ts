@@ -274,10 +274,12 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   private async stop(): Promise<void> {
+    // The start has failed before.
+    if (!this.started) return;
     const { boss } = this.jobs;
     const within = (ms: number, work: Promise<unknown>) =>
       Promise.race([work.catch(() => {}), sleep(ms, undefined, { ref: false })]);
-    await within(STOP_MS, this.started!);
+    await within(STOP_MS, this.started);
     const names = [FAILED_JOBS.name, ...this.jobs.all.map(({ name }) => name)];
     await within(this.config.SHUTDOWN_GRACE_MS, Promise.all(names.map((name) => boss.offWork(name))));
     await within(STOP_MS, this.putBack());

@@ -24,6 +24,7 @@ import {
   JsonText,
   makingDeferred,
   MakesDeferred,
+  locate,
   type OperationFacts,
   parseJson,
   readDto,
@@ -73,12 +74,14 @@ abstract class IdempotencyInterceptor implements NestInterceptor {
 class TransactionInterceptor extends IdempotencyInterceptor {
   protected async answer(
     keyed: KeyedRequest,
-    { operation }: Keyed,
+    request: Keyed,
     response: Response,
     call: () => Promise<unknown>,
   ): Promise<unknown> {
+    const { operation } = request;
     const headOf = headSince(response);
     const answerOf = (value: unknown): Answer => {
+      locate(request, response, value);
       const head = headOf();
       const body = textOf(operation, value, head.status);
       // Interceptors may hide what is in the text of an object whose class is unknown.

@@ -1,4 +1,5 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import {
   AccountId,
   Idempotent,
@@ -8,7 +9,6 @@ import {
   Reply,
   type ReplyHeaders,
   Stability,
-  Tag,
 } from 'petstore/platform';
 import {
   AppointmentChangeDto,
@@ -20,7 +20,7 @@ import {
 import { Appointment } from './appointment.entity.js';
 import { AppointmentsService } from './appointments.service.js';
 
-@Tag('appointments', 'The appointments of your account.')
+@ApiTags('appointments')
 @Stability('experimental')
 @Controller('appointments')
 export class AppointmentsController {
@@ -31,6 +31,7 @@ export class AppointmentsController {
     id: 'listAppointments',
     summary: 'List your appointments',
     description: 'The appointments of your account.',
+    needs: 'appointments:read',
     returns: [AppointmentDto],
   })
   async list(
@@ -47,6 +48,7 @@ export class AppointmentsController {
     id: 'createAppointment',
     summary: 'Add an appointment',
     description: 'Its id is assigned by the service.',
+    needs: 'appointments:write',
     returns: AppointmentDto,
     status: 201,
     located: true,
@@ -61,6 +63,7 @@ export class AppointmentsController {
     id: 'getAppointment',
     summary: 'Fetch one of your appointments',
     description: 'By its id, as `GET /appointments` lists it.',
+    needs: 'appointments:read',
     returns: AppointmentDto,
     errors: { appointment_not_found: 404 },
   })
@@ -77,6 +80,7 @@ export class AppointmentsController {
     id: 'updateAppointment',
     summary: 'Change one of your appointments',
     description: 'What is left out stays as it is; `null` removes what is optional.',
+    needs: 'appointments:write',
     returns: AppointmentDto,
     errors: { appointment_not_found: 404, appointment_final: 409, pet_not_found: 400 },
   })
@@ -94,6 +98,7 @@ export class AppointmentsController {
     id: 'deleteAppointment',
     summary: 'Delete one of your appointments',
     description: 'The appointment is gone at once, and for good.',
+    needs: 'appointments:write',
     status: 204,
     errors: { appointment_not_found: 404 },
   })

@@ -8,6 +8,7 @@ import { Appointments1800000000001 } from './migrations/1800000000001-appointmen
 
 @Feature({
   name: 'appointments',
+  tags: { appointments: 'The appointments of your account.' },
   entities: [Appointment],
   migrations: [Appointments1800000000001],
   permissions: PERMISSIONS,

@@ -1,9 +1,10 @@
 import { Controller, Get, Query } from '@nestjs/common';
-import { AccountId, Operation, Reply, type ReplyHeaders, Stability, Tag } from 'petstore/platform';
+import { ApiTags } from '@nestjs/swagger';
+import { AccountId, Operation, Reply, type ReplyHeaders, Stability } from 'petstore/platform';
 import { DogV2Dto, ListDogsQuery, toDogV2 } from './dog-v2.dto.js';
 import { DogsService } from './dogs.service.js';
 
-@Tag('kennel', 'The dogs of your kennel, and their photos.')
+@ApiTags('kennel')
 @Stability('experimental')
 @Controller({ path: 'dogs', version: '2' })
 export class DogsV2Controller {
@@ -14,6 +15,7 @@ export class DogsV2Controller {
     id: 'listDogsV2',
     summary: 'List your dogs',
     description: 'All of them, or those that changed in a span of time.',
+    needs: 'kennel:read',
     returns: [DogV2Dto],
   })
   async list(

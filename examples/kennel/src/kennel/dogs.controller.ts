@@ -12,6 +12,7 @@ import {
   Sse,
   StreamableFile,
 } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import type { Observable } from 'rxjs';
 import {
@@ -22,12 +23,11 @@ import {
   Reply,
   type ReplyHeaders,
   Stability,
-  Tag,
 } from 'petstore/platform';
 import { BreedReportDto, DogDto, DogParams, NewDogDto, SearchQuery } from './kennel.dto.js';
 import { DogsService } from './dogs.service.js';
 
-@Tag('kennel', 'The dogs of your kennel, and their photos.')
+@ApiTags('kennel')
 @Stability('experimental')
 @Controller('dogs')
 export class DogsController {
@@ -38,6 +38,7 @@ export class DogsController {
     id: 'searchDogs',
     summary: 'Search your dogs',
     description: 'By words of their names and breeds.',
+    needs: 'kennel:read',
     sorted: 'the best matches first',
     returns: [DogDto],
   })
@@ -54,6 +55,7 @@ export class DogsController {
     id: 'exportDogs',
     summary: 'Export your dogs',
     description: 'All of them, as CSV.',
+    needs: 'kennel:read',
     gives: {
       types: ['text/csv'],
       example: 'id,name,breed\n01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10,Luna,Beagle\n',
@@ -68,6 +70,7 @@ export class DogsController {
     id: 'watchDogs',
     summary: 'Watch your dogs',
     description: 'An event for each that is put, from the one after `Last-Event-ID` on.',
+    needs: 'kennel:read',
     gives: {
       types: ['text/event-stream'],
       example: 'id: 2030-01-31T12:00:00.000Z\ndata: {"id":"01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10"}\n\n',
@@ -85,6 +88,7 @@ export class DogsController {
     id: 'countBreeds',
     summary: 'Count the breeds',
     description: 'Of all your dogs, which may take its time.',
+    needs: 'kennel:read',
     seconds: 10,
     returns: BreedReportDto,
   })
@@ -98,6 +102,7 @@ export class DogsController {
     id: 'putDog',
     summary: 'Add or replace one of your dogs',
     description: 'Under the id that you give. What is left out of one that is there is removed.',
+    needs: 'kennel:write',
     returns: DogDto,
     successes: [
       { status: 200, means: 'Replaced.' },
@@ -109,13 +114,11 @@ export class DogsController {
     @AccountId() accountId: string,
     @Param() { dogId }: DogParams,
     @Body() body: NewDogDto,
-    @Reply() reply: ReplyHeaders,
     @Res({ passthrough: true }) response: Response,
   ): Promise<DogDto> {
     const { dog, isNew } = await this.dogs.put(accountId, dogId, body);
-    if (!isNew) return dog;
-    response.status(201);
-    return reply.created(dog);
+    if (isNew) response.status(201);
+    return dog;
   }
 
   @Get(':dogId')
@@ -123,6 +126,7 @@ export class DogsController {
     id: 'getDog',
     summary: 'Fetch one of your dogs',
     description: 'By its id, as a search has it.',
+    needs: 'kennel:read',
     returns: DogDto,
     errors: { dog_not_found: 404 },
   })

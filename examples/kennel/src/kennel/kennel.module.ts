@@ -12,6 +12,7 @@ import { PhotosService } from './photos.service.js';
 
 @Feature({
   name: 'kennel',
+  tags: { kennel: 'The dogs of your kennel, and their photos.' },
   entities: [Photo, Dog],
   migrations: [Kennel1800000000004],
   permissions: PERMISSIONS,

@@ -17,10 +17,6 @@ export class Photo {
   @Column('text')
   type!: string;
 
-  /** Another one for each content. */
-  @Column('text')
-  digest!: string;
-
   @Column('bytea')
   content!: Buffer;
 }

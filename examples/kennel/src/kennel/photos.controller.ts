@@ -1,14 +1,7 @@
-import { Body, Controller, Get, Headers, Param, Put, Res, type StreamableFile } from '@nestjs/common';
+import { Body, Controller, Get, Headers, Param, Put, Res, StreamableFile } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import {
-  AccountId,
-  Idempotent,
-  Operation,
-  Reply,
-  type ReplyHeaders,
-  Stability,
-  Tag,
-} from 'petstore/platform';
+import { AccountId, Idempotent, Operation, Stability } from 'petstore/platform';
 import { PhotoDto, PhotoParams } from './kennel.dto.js';
 import { PhotosService } from './photos.service.js';
 
@@ -19,7 +12,7 @@ const POINT = Buffer.from(
 );
 const PICTURES = { types: ['image/png', 'image/jpeg'], example: POINT };
 
-@Tag('kennel', 'The dogs of your kennel, and their photos.')
+@ApiTags('kennel')
 @Stability('experimental')
 @Controller('photos')
 export class PhotosController {
@@ -31,6 +24,7 @@ export class PhotosController {
     id: 'putPhoto',
     summary: 'Add or replace a photo',
     description: 'Under the id that you give.',
+    needs: 'kennel:write',
     takes: { ...PICTURES, maxBytes: 5_000_000 },
     returns: PhotoDto,
     successes: [
@@ -44,31 +38,25 @@ export class PhotosController {
     @Param() { photoId }: PhotoParams,
     @Headers('content-type') type: string,
     @Body() content: Buffer,
-    @Reply() reply: ReplyHeaders,
     @Res({ passthrough: true }) response: Response,
   ): Promise<PhotoDto> {
     const mediaType = type.replace(/;.*$/, '').toLowerCase();
     const { photo, isNew } = await this.photos.put(accountId, photoId, mediaType, content);
-    if (!isNew) return photo;
-    response.status(201);
-    return reply.created(photo);
+    if (isNew) response.status(201);
+    return photo;
   }
 
   @Get(':photoId')
   @Operation({
     id: 'getPhoto',
     summary: 'Fetch a photo',
-    description: 'As it was sent, or a part of it.',
+    description: 'The picture, as it was sent.',
+    needs: 'kennel:read',
     gives: PICTURES,
-    successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
     errors: { photo_not_found: 404 },
   })
-  async get(
-    @AccountId() accountId: string,
-    @Param() { photoId }: PhotoParams,
-    @Reply() reply: ReplyHeaders,
-  ): Promise<StreamableFile | undefined> {
-    const { content, type, digest } = await this.photos.get(accountId, photoId);
-    return reply.file(content, { type, tag: digest });
+  async get(@AccountId() accountId: string, @Param() { photoId }: PhotoParams): Promise<StreamableFile> {
+    const { content, type } = await this.photos.get(accountId, photoId);
+    return new StreamableFile(content, { type });
   }
 }

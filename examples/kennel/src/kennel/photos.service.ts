@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { AccountClosing, FastRepository, InjectFastRepository, Transactions } from 'petstore/platform';
 import { Photo } from './photo.entity.js';
@@ -25,7 +24,7 @@ export class PhotosService {
     type: string,
     content: Buffer,
   ): Promise<{ photo: Photo; isNew: boolean }> {
-    const values = { type, digest: hash('sha256', content, 'base64url'), content };
+    const values = { type, content };
     return this.transactions.run(async (manager) => {
       const add = manager.createQueryBuilder().insert().into(Photo).orIgnore().returning('id');
       const { raw } = await add.values({ id, accountId, ...values }).execute();

@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import {
   Idempotent,
   Insert,
@@ -8,13 +9,12 @@ import {
   Reply,
   type ReplyHeaders,
   Stability,
-  Tag,
 } from 'petstore/platform';
 import { NewVetDto, VetDto, VetParams } from './vet.dto.js';
 import { Vet } from './vet.entity.js';
 import { VetsService } from './vets.service.js';
 
-@Tag('vets', 'The vets of the store.')
+@ApiTags('vets')
 @Stability('experimental')
 @Controller('vets')
 export class VetsController {
@@ -25,6 +25,7 @@ export class VetsController {
     id: 'listVets',
     summary: 'List vets',
     description: 'The vets of the store.',
+    needs: 'vets:read',
     returns: [VetDto],
   })
   async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<VetDto>> {
@@ -37,6 +38,7 @@ export class VetsController {
     id: 'createVet',
     summary: 'Add a vet',
     description: 'Its id is assigned by the service.',
+    needs: 'vets:write',
     returns: VetDto,
     status: 201,
     located: true,
@@ -50,6 +52,7 @@ export class VetsController {
     id: 'getVet',
     summary: 'Fetch a vet',
     description: 'By its id, as `GET /vets` lists it.',
+    needs: 'vets:read',
     returns: VetDto,
     errors: { vet_not_found: 404 },
   })

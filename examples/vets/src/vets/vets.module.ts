@@ -8,6 +8,7 @@ import { Vets1800000000000 } from './migrations/1800000000000-vets.js';
 
 @Feature({
   name: 'vets',
+  tags: { vets: 'The vets of the store.' },
   entities: [Vet],
   migrations: [Vets1800000000000],
   permissions: PERMISSIONS,

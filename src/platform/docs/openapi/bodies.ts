@@ -13,10 +13,17 @@ import {
   type Takes,
 } from '../../api/index.js';
 import type { Call } from './call-samples.js';
-import { type Body, exampleFor, type Media, type Operation, type Schema, schemaOf } from './schemas.js';
+import {
+  type Body,
+  exampleFor,
+  type Media,
+  type OperationObject,
+  type SchemaObject,
+  schemaOf,
+} from './schemas.js';
 
 /** Describes the request body of an operation, with an example of each type that JSON can hold, or else of one type. */
-export function finishBody(document: OpenAPIObject, operation: Operation, facts: OperationFacts): void {
+export function finishBody(document: OpenAPIObject, operation: OperationObject, facts: OperationFacts): void {
   const { takes, bodyOptional } = facts;
   if (takes) {
     const { description, content } = operation.requestBody ?? {};
@@ -40,7 +47,7 @@ export function giveExample(document: OpenAPIObject, body?: Body): void {
   if (media) media.example = exampleFor(document, media.schema!);
 }
 
-function mediaOf(type: string, takes: Takes, bodySchema: Schema, document: OpenAPIObject): Media {
+function mediaOf(type: string, takes: Takes, bodySchema: SchemaObject, document: OpenAPIObject): Media {
   if (type === JSON_TYPE) return { schema: bodySchema };
   if (type === FORM_TYPE) return formOf(bodySchema, takes.files ?? {}, document);
   const isFirst = type === takes.types.find(isRaw);
@@ -66,7 +73,7 @@ export function contentOfAnswer(
 }
 
 /** The kind of answer that a sample shows, of the first success that may have a body; undefined for JSON. */
-export function answersOf({ responses }: Operation): Call['answers'] {
+export function answersOf({ responses }: OperationObject): Call['answers'] {
   const successes = Object.entries(responses).filter(([status]) => hasBody(Number(status)));
   const [type, media] = successes.flatMap(([, { content = {} }]) => Object.entries(content))[0] ?? [];
   if (!media) return 'nothing';
@@ -76,7 +83,7 @@ export function answersOf({ responses }: Operation): Call['answers'] {
 }
 
 function formOf(
-  bodySchema: Schema,
+  bodySchema: SchemaObject,
   files: Readonly<Record<string, FormFile>>,
   document: OpenAPIObject,
 ): Media {
@@ -94,7 +101,7 @@ function formOf(
     schema: {
       type: 'object',
       required: [...required, ...Object.keys(files)],
-      properties: { ...properties, ...(Object.fromEntries(fileSchemas) as Record<string, Schema>) },
+      properties: { ...properties, ...(Object.fromEntries(fileSchemas) as Record<string, SchemaObject>) },
     },
     encoding: Object.fromEntries(all.map(([name, { type }]) => [name, { contentType: type }])),
     example: { ...(exampleFor(document, bodySchema) as object), ...Object.fromEntries(examples) },

@@ -8,16 +8,17 @@ import {
   declaredOperations,
   defaultId,
   isLaterVersion,
-  type OperationFacts,
-  type TagFacts,
+  requireSound,
+  type Tags,
   versionOf,
   type Webhook,
   withoutVersion,
 } from '../../api/index.js';
+import { Features } from '../../features/index.js';
 import { discoveryUrl, RELEASE } from '../../process/index.js';
-import { finishOperation, HERE, OIDC } from './operations.js';
+import { finishOperation, HERE, OIDC } from './finish-operation.js';
 import { errorComponents, headersIn } from './responses.js';
-import { describeSchemas, exampleFor, inlined, type Operation, operationsIn } from './schemas.js';
+import { describeSchemas, exampleFor, inlined, type OperationObject, operationsIn } from './schemas.js';
 
 /** Texts of the product for the document. The module of the application provides them. */
 export abstract class ProductFacts {
@@ -40,6 +41,8 @@ export abstract class ProductFacts {
   abstract readonly lead: string;
   /** A first request, for the front door: a sentence and commands, in Markdown. */
   abstract readonly firstRequest: string;
+  /** The descriptions of tags that no feature describes. */
+  abstract readonly tags: Tags;
 }
 
 /** Removes `<!-- with createPet -->…<!-- /with -->` for operations that this service lacks. */
@@ -54,7 +57,12 @@ const PARTS = /<!-- with (\w+) -->(\n\n)?(.*?)<!-- \/with -->\2/gs;
 
 /** Builds the OpenAPI document from the controllers and DTOs, each of whose facts has a single source. */
 export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
-  const { title, version, description, team, license, credentials, unversioned } = app.get(ProductFacts);
+  const { title, version, description, team, license, credentials, unversioned, tags } =
+    app.get(ProductFacts);
+  const described = { ...tags, ...app.get(Features).tags };
+  const modules = app.get(ModulesContainer);
+  // For a command that writes the document; a start has checked them already.
+  requireSound(modules, described, Infinity);
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
     .setTitle(title)
@@ -74,14 +82,18 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
       description: credentials.openIdConnect,
       ...(config.OIDC_CLIENT_ID ? { 'x-client-id': config.OIDC_CLIENT_ID } : {}),
     };
-  const document = SwaggerModule.createDocument(app, base, { operationIdFactory: defaultId });
+  const document = SwaggerModule.createDocument(app, base, {
+    operationIdFactory: defaultId,
+    autoTagControllers: false,
+  });
   const frontDoor = config.BASE_URL ? aboveVersions(config.BASE_URL) : HERE;
   document.info.contact = { name: team, url: frontDoor };
   document.paths = relativePaths(document.paths, frontDoor, unversioned, config);
   document.info.description = withPresent(description, document);
-  const declared = declaredOperations(app.get(ModulesContainer));
+  const declared = declaredOperations(modules);
   describeSchemas(document, declared);
-  document.tags = finishOperations(declared, document, config);
+  finishOperations(declared, document, config);
+  document.tags = tagsIn(document, described);
   addLinks(document);
   document.webhooks = webhooksOf(declared, document);
   document.components = {
@@ -96,17 +108,19 @@ function finishOperations(
   declared: readonly DeclaredOperation[],
   document: OpenAPIObject,
   config: Config,
-): TagFacts[] {
+): void {
   const byId = new Map(declared.map((facts) => [facts.id, facts]));
-  const tags = new Map<string, TagFacts>();
-  for (const [path, item] of Object.entries(document.paths)) {
-    for (const [method, operation] of operationsIn(item)) {
-      const facts = byId.get(operation.operationId!)!;
-      finishOperation({ path, method, operation }, facts, document, config);
-      tags.set(facts.tag.name, facts.tag);
-    }
-  }
-  return [...tags.values()];
+  for (const [path, item] of Object.entries(document.paths))
+    for (const [method, operation] of operationsIn(item))
+      finishOperation({ path, method, operation }, byId.get(operation.operationId!)!, document, config);
+}
+
+/** The tags of all operations, in their order. */
+function tagsIn({ paths }: OpenAPIObject, described: Tags): { name: string; description: string }[] {
+  const names = Object.values(paths).flatMap((item) =>
+    operationsIn(item).flatMap(([, { tags = [] }]) => tags),
+  );
+  return [...new Set(names)].map((name) => ({ name, description: described[name] ?? '' }));
 }
 
 /**
@@ -170,19 +184,19 @@ function linksTo(paths: OpenAPIObject['paths'], above: string): Record<string, o
 const NOT_FOR_CLIENTS = { 'x-internal': true };
 
 function webhooksOf(
-  operations: Iterable<OperationFacts>,
+  operations: Iterable<DeclaredOperation>,
   document: OpenAPIObject,
 ): OpenAPIObject['webhooks'] {
-  const webhooks: Record<string, { post: Operation }> = {};
-  for (const { webhook, tag } of operations)
+  const webhooks: Record<string, { post: OperationObject }> = {};
+  for (const { webhook, tags } of operations)
     if (webhook)
       webhooks[webhook.id] = {
-        post: { tags: [tag.name], ...NOT_FOR_CLIENTS, ...webhookOperation(webhook, document) },
+        post: { tags: tags.slice(0, 1), ...NOT_FOR_CLIENTS, ...webhookOperation(webhook, document) },
       };
   return webhooks as OpenAPIObject['webhooks'];
 }
 
-function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation {
+function webhookOperation(webhook: Webhook, document: OpenAPIObject): OperationObject {
   const { id, summary, description, headers, answers } = webhook;
   const reference = { $ref: getSchemaPath(webhook.body) };
   const schema = inlined(reference, document);

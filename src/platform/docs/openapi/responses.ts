@@ -7,7 +7,6 @@ import {
   BODY_REFUSALS,
   type ErrorCode,
   factsOf,
-  hasSuccess,
   isRaw,
   JSON_TYPE,
   type OperationFacts,
@@ -15,7 +14,7 @@ import {
   SMALL_JSON,
   type Takes,
 } from '../../api/index.js';
-import { type Operation, referredTo } from './schemas.js';
+import { type OperationObject, referredTo } from './schemas.js';
 
 /** The response headers that the document describes. */
 export const HEADERS = {
@@ -36,18 +35,6 @@ export const HEADERS = {
     required: true,
     schema: { type: 'string' },
     example: '"Zm9yIGFuIG9yZGVyIGhlcm"',
-  },
-  'Accept-Ranges': {
-    description: 'The resource supports range requests (RFC 9110, 14.3).',
-    required: true,
-    schema: { type: 'string', const: 'bytes' },
-    example: 'bytes',
-  },
-  'Content-Range': {
-    description: 'The range of bytes sent, and the length of the whole resource (RFC 9110, 14.4).',
-    required: true,
-    schema: { type: 'string' },
-    example: 'bytes 0-1023/5000',
   },
   'Idempotency-Replayed': {
     description: '`true` if this repeats the answer to an earlier request with the same `Idempotency-Key`.',
@@ -155,10 +142,10 @@ const WITH_BODY: ErrorCode[] = ['invalid_content_type', 'payload_too_large', 'un
 
 /** The error responses of an operation: declared ones, and those that follow from its properties. */
 export function errorResponses(
-  operation: Operation,
+  operation: OperationObject,
   facts: OperationFacts,
   config: Config,
-): Operation['responses'] {
+): OperationObject['responses'] {
   const { parameters = [] } = operation;
   const codes: ErrorCode[] = [...EVERYWHERE, ...BY_ACCESS[facts.access]];
   const { takes = SMALL_JSON } = facts;
@@ -172,7 +159,6 @@ export function errorResponses(
   if (facts.access === 'bearer') codes.push('permission_denied');
   if (facts.access !== 'public' && config.OIDC_ISSUER) codes.push(...TOKEN_ERRORS);
   if (facts.sunset) codes.push('operation_removed');
-  if (hasSuccess(facts, 206)) codes.push('range_not_satisfiable');
   const handlerErrors: ErrorCode[] = [];
   if (facts.idempotent) handlerErrors.push('idempotency_key_in_use', 'idempotency_key_reused');
   if (facts.conditional) handlerErrors.push('precondition_failed');

@@ -11,15 +11,15 @@ import {
 import type { Sample } from './call-samples.js';
 
 /** The parts of a schema that this folder reads or writes. */
-export interface Schema {
+export interface SchemaObject {
   $ref?: string;
-  allOf?: Schema[];
-  anyOf?: Schema[];
-  oneOf?: Schema[];
+  allOf?: SchemaObject[];
+  anyOf?: SchemaObject[];
+  oneOf?: SchemaObject[];
   type?: string | string[];
-  items?: Schema;
-  properties?: Record<string, Schema>;
-  additionalProperties?: boolean | Schema;
+  items?: SchemaObject;
+  properties?: Record<string, SchemaObject>;
+  additionalProperties?: boolean | SchemaObject;
   required?: string[];
   description?: string;
   example?: unknown;
@@ -45,7 +45,7 @@ export interface Schema {
 }
 
 export interface Media {
-  schema?: Schema;
+  schema?: SchemaObject;
   example?: unknown;
   examples?: Record<string, object>;
   encoding?: Record<string, { contentType: string }>;
@@ -63,16 +63,16 @@ export interface Answer extends Body {
   links?: Record<string, object>;
 }
 
-export interface Parameter {
+export interface ParameterObject {
   name: string;
   in: string;
   required?: boolean;
   description?: string;
-  schema?: Schema;
+  schema?: SchemaObject;
   example?: unknown;
 }
 
-export interface Operation {
+export interface OperationObject {
   operationId?: string;
   summary?: string;
   description?: string;
@@ -80,7 +80,7 @@ export interface Operation {
   deprecated?: boolean;
   security?: Record<string, string[]>[];
   servers?: { url: string; description?: string }[];
-  parameters?: Parameter[];
+  parameters?: ParameterObject[];
   requestBody?: Body;
   responses: Record<string, Answer>;
   'x-deprecated-sunset'?: string;
@@ -89,13 +89,15 @@ export interface Operation {
 }
 
 /** The operations of a path or webhook, by method. */
-export function operationsIn(item: OpenAPIObject['paths'][string]): [method: string, operation: Operation][] {
-  return Object.entries(item as Record<string, Operation>);
+export function operationsIn(
+  item: OpenAPIObject['paths'][string],
+): [method: string, operation: OperationObject][] {
+  return Object.entries(item as Record<string, OperationObject>);
 }
 
 /** Describes the classes and the enumerations of operations by their fields. */
 export function describeSchemas(document: OpenAPIObject, declared: readonly DeclaredOperation[]): void {
-  const schemas = document.components!.schemas as Record<string, Schema>;
+  const schemas = document.components!.schemas as Record<string, SchemaObject>;
   const sent = schemasOf(declared.map(({ bodies }) => ({ bodies })));
   for (const type of schemasOf(declared)) {
     const { properties = {} } = schemas[nameOf(getSchemaPath(type))] ?? {};
@@ -110,7 +112,7 @@ export function describeSchemas(document: OpenAPIObject, declared: readonly Decl
 }
 
 /** Describes the parameters that are fields of a class. */
-export function describeParameters(parameters: readonly Parameter[], type: Type<object>): void {
+export function describeParameters(parameters: readonly ParameterObject[], type: Type<object>): void {
   const fields = new Map(fieldsIn(type));
   const initial = initialValues(type);
   for (const parameter of parameters) {
@@ -120,10 +122,10 @@ export function describeParameters(parameters: readonly Parameter[], type: Type<
 }
 
 /** The schema of a field with its example and its default, which is the initial value of the property. */
-function describe({ options: { example }, schema, write }: Field, initial: unknown): Schema {
+function describe({ options: { example }, schema, write }: Field, initial: unknown): SchemaObject {
   const defaults =
     initial === undefined ? {} : { default: initial === null ? null : JSON.parse(write(initial)) };
-  return { ...(example !== undefined && { example }), ...(schema as Schema), ...defaults };
+  return { ...(example !== undefined && { example }), ...(schema as SchemaObject), ...defaults };
 }
 
 /** The initial values of a class of fields, which the service constructs to read a request. */
@@ -136,10 +138,10 @@ const nameOf = (reference: string): string => reference.split('/').at(-1)!;
 /** Names the schema of a page: `listPets` returns `Pets`. */
 export function namePage(
   document: OpenAPIObject,
-  { operationId, parameters = [] }: Operation,
-  page: Schema,
+  { operationId, parameters = [] }: OperationObject,
+  page: SchemaObject,
   sorted = 'in ascending order of ids',
-): Schema {
+): SchemaObject {
   const name = pageName(operationId!);
   const names = new Set(parameters.map((parameter) => parameter.name));
   const chosen = ['sort', 'order'].filter((key) => names.has(key)).map((key) => `\`${key}\``);
@@ -151,8 +153,8 @@ export function namePage(
 }
 
 /** Resolves a reference to a schema. */
-export function schemaOf(document: OpenAPIObject, schema: Schema): Schema {
-  return schema.$ref ? (partAt(document, schema.$ref) as Schema) : schema;
+export function schemaOf(document: OpenAPIObject, schema: SchemaObject): SchemaObject {
+  return schema.$ref ? (partAt(document, schema.$ref) as SchemaObject) : schema;
 }
 
 /** The target of a reference, such as `#/components/schemas/Pet`. */
@@ -171,7 +173,7 @@ export function referredTo(part: object, kind: 'headers' | 'examples'): Set<stri
 }
 
 /** An example of a schema, assembled from its properties. */
-export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
+export function exampleFor(document: OpenAPIObject, schema: SchemaObject): unknown {
   if (schema.$ref) return exampleFor(document, schemaOf(document, schema));
   if (schema.items) return [exampleFor(document, schema.items)];
   const { properties = {}, required = [] } = schema;
@@ -183,7 +185,7 @@ export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
 }
 
 /** A value for a property or a parameter without an example. */
-export function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
+export function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: SchemaObject): unknown {
   const schema = schemaOf(document, allOf[0] ?? property);
   const { type, enum: values, minimum, properties, items, minItems = 0 } = schema;
   if (properties) return exampleFor(document, schema);
@@ -195,10 +197,14 @@ export function impliedValue(document: OpenAPIObject, { allOf = [], ...property 
  * A schema without references: oapi-codegen prunes the schemas that only webhooks use, and its client would not compile. A
  * recursive schema keeps its references.
  */
-export function inlined(schema: Schema, document: OpenAPIObject, within: readonly string[] = []): Schema {
-  return JSON.parse(JSON.stringify(schema), (_key, value: Schema | null) => {
-    const { $ref, ...beside } = Object(value) as Schema;
+export function inlined(
+  schema: SchemaObject,
+  document: OpenAPIObject,
+  within: readonly string[] = [],
+): SchemaObject {
+  return JSON.parse(JSON.stringify(schema), (_key, value: SchemaObject | null) => {
+    const { $ref, ...beside } = Object(value) as SchemaObject;
     if (typeof $ref !== 'string' || within.includes($ref)) return value;
     return { ...inlined(schemaOf(document, { $ref }), document, [...within, $ref]), ...beside };
-  }) as Schema;
+  }) as SchemaObject;
 }

@@ -18,7 +18,7 @@ const FOLDER = fileURLToPath(new URL('./assets', import.meta.url));
 const STYLES = ['palette.css', 'shapes.css', 'landing.css', 'side.css', 'guides.css', 'reference.css'];
 
 /** A page of the site. In the addresses of its content, `~/` is the root of the site. */
-export interface Page {
+export interface WebPage {
   /** Left out for the front door, which is the site itself. */
   readonly title?: string;
   readonly description: string;
@@ -59,7 +59,7 @@ export class Assets {
   }
 
   /** A complete page. @param root the path from the page to the root of the site, such as `../` */
-  inShell({ title, description, content }: Page, root: string): string {
+  inShell({ title, description, content }: WebPage, root: string): string {
     const site = escape(this.modules.get(ProductFacts, { strict: false }).title);
     const parts: Record<string, string> = {
       title: title ? `${escape(title)} · ${site}` : site,

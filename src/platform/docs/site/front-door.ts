@@ -1,8 +1,8 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { type ProductFacts, withPresent } from '../openapi/document.js';
-import type { Page } from './assets.js';
+import type { WebPage } from './assets.js';
 import { escape, htmlOf } from './markdown.js';
-import { linksTo } from './operations.js';
+import { linksTo } from './named-operations.js';
 
 const LINKS = [
   ['~/guides', 'Guides', 'Keys, pages, retries, errors: a two-minute read each, with samples that work.'],
@@ -14,7 +14,7 @@ const LINKS = [
 ];
 
 /** The front door: what the service does, a first request, and links. */
-export function frontDoor({ title, lead, firstRequest }: ProductFacts, document: OpenAPIObject): Page {
+export function frontDoor({ title, lead, firstRequest }: ProductFacts, document: OpenAPIObject): WebPage {
   const description = withPresent(lead, document);
   const links = LINKS.map(
     ([to, name, about]) => `<li><a href="${to}"><strong>${name}</strong></a><p>${about}</p></li>`,

@@ -5,9 +5,9 @@ import { adviceOn, allErrors, allPermissions } from '../../api/index.js';
 import type { FeatureGuide } from '../../features/index.js';
 import { withPresent } from '../openapi/document.js';
 import { statusesIn } from '../openapi/responses.js';
-import type { Page } from './assets.js';
+import type { WebPage } from './assets.js';
 import { escape, htmlOf, idOf } from './markdown.js';
-import { linksTo } from './operations.js';
+import { linksTo } from './named-operations.js';
 
 /** The build copies them, so that the path is the same as in the repository. */
 const FOLDER = new URL('../../../../docs/guides/', import.meta.url);
@@ -66,7 +66,7 @@ function table(heads: string[], rows: string[][]): string {
 }
 
 /** The page that lists all guides. */
-export function guidesPage(intro: string, guides: readonly Guide[]): Page {
+export function guidesPage(intro: string, guides: readonly Guide[]): WebPage {
   const cards = guides.map(
     ({ name, title, summary }) =>
       `<li><a href="~/guides/${name}"><strong>${escape(title)}</strong></a><p>${escape(summary)}</p></li>`,
@@ -81,7 +81,7 @@ export function guidesPage(intro: string, guides: readonly Guide[]): Page {
 }
 
 /** The page of a guide, with generated lists. */
-export function guidePage(guide: Guide, guides: readonly Guide[], document: OpenAPIObject): Page {
+export function guidePage(guide: Guide, guides: readonly Guide[], document: OpenAPIObject): WebPage {
   const place = guides.indexOf(guide);
   const whole = guide.markdown.replaceAll(GENERATED, (_, list: keyof typeof LISTS) => LISTS[list](document));
   const markdown = withPresent(whole, document);

@@ -2,7 +2,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import type { Config } from '../../../config.js';
 import { allPermissions } from '../../api/index.js';
 import { addressIn, cached, fetchDiscovery, type ProviderFacts } from '../../process/index.js';
-import { OIDC } from '../openapi/operations.js';
+import { OIDC } from '../openapi/finish-operation.js';
 
 interface Flow {
   readonly authorizationUrl: string;

@@ -1,14 +1,14 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { JSON_TYPE } from '../../api/index.js';
-import { HERE } from '../openapi/operations.js';
-import type { Answer, Body, Schema } from '../openapi/schemas.js';
-import type { Page } from './assets.js';
-import { type Field, FieldLists } from './field-lists.js';
+import { HERE } from '../openapi/finish-operation.js';
+import type { Answer, Body, SchemaObject } from '../openapi/schemas.js';
+import type { WebPage } from './assets.js';
+import { type ListedField, FieldLists } from './field-lists.js';
 import { breakable, escape, htmlOf, type OperationLinks, sample } from './markdown.js';
-import { linksTo, type NamedOperation, operationsOf, webhooksOf } from './operations.js';
+import { linksTo, type NamedOperation, operationsOf, webhooksOf } from './named-operations.js';
 
 /** The whole document, readable without a script. In its addresses, `~/` is the root of the site. @param guides by name */
-export function referencePage(document: OpenAPIObject, guides: ReadonlySet<string>): Page {
+export function referencePage(document: OpenAPIObject, guides: ReadonlySet<string>): WebPage {
   return new Reference(document, guides).page();
 }
 
@@ -32,7 +32,7 @@ class Reference {
     this.fields = new FieldLists(document, (markdown) => this.textOf(markdown));
   }
 
-  page(): Page {
+  page(): WebPage {
     const { info, tags = [] } = this.document;
     const list = this.linksToAll();
     const inTag = (name: string) => this.operations.filter(({ tag }) => tag === name);
@@ -110,7 +110,7 @@ ${this.parametersOf(named)}${this.bodyOf(named)}${this.answersOf(named)}</div>
   private parametersOf({ operation }: NamedOperation): string {
     const { parameters: all = [] } = operation;
     if (all.length === 0) return '';
-    const fields = all.map(({ name, in: sentIn, required, description, schema = {} }): Field => ({
+    const fields = all.map(({ name, in: sentIn, required, description, schema = {} }): ListedField => ({
       ...{ name, sentIn, description, schema },
       isRequired: required,
     }));
@@ -153,9 +153,9 @@ ${this.parametersOf(named)}${this.bodyOf(named)}${this.answersOf(named)}</div>
 ${bodies.join('')}${heads}${ways.length > 0 ? `<p class="next">Next: ${ways.join(', ')}</p>` : ''}</div>`;
   }
 
-  private headersOf(headers: Answer['headers'] = {}): Field[] {
+  private headersOf(headers: Answer['headers'] = {}): ListedField[] {
     return Object.entries(headers).map(([name, header]) => {
-      const { schema, description, example } = this.fields.resolved(header) as Field;
+      const { schema, description, example } = this.fields.resolved(header) as ListedField;
       return { name, schema, description, example };
     });
   }
@@ -192,7 +192,7 @@ ${this.fields.list([...headers.values()])}</details>\n`;
 
   /** All codes with their statuses, from the table of the document. */
   private errorCodes(): string {
-    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, Schema>;
+    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, SchemaObject>;
     const { code, ...properties } = Error!.properties!;
     const text = { type: 'string', description: code!.description };
     return `<section class="tag"><h2 id="errors">Error codes</h2><span id="/errors"></span>

@@ -6,7 +6,7 @@ import type { Config } from '../../../config.js';
 import { Features } from '../../features/index.js';
 import { StaticContent } from '../../http/index.js';
 import { ProductFacts } from '../openapi/document.js';
-import { Assets, type Page, pageHeaders } from './assets.js';
+import { Assets, type WebPage, pageHeaders } from './assets.js';
 import { frontDoor } from './front-door.js';
 import { guidePage, guidesPage, readGuides } from './guides.js';
 import { referencePage } from './reference.js';
@@ -28,7 +28,7 @@ export function serveSite(app: NestExpressApplication, config: Config, document:
   const { intro, guides } = readGuides(app.get(Features).guides);
 
   /** Files have relative addresses, so that a page also works behind a proxy that adds a prefix. */
-  const servePage = (path: string, write: () => Page, headers = {}): void => {
+  const servePage = (path: string, write: () => WebPage, headers = {}): void => {
     const root = '../'.repeat(path.split('/').length - 2);
     const content = new StaticContent('html', () => Buffer.from(assets.inShell(write(), root)));
     httpAdapter.get(path, async (request: Request, response: Response) => {

@@ -2,9 +2,9 @@ import { Injectable, Module } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Config } from '../../../config.js';
 import { NotFoundPage } from '../../http/index.js';
-import { Assets, type Page, pageHeaders } from './assets.js';
+import { Assets, type WebPage, pageHeaders } from './assets.js';
 
-const PAGE: Page = {
+const PAGE: WebPage = {
   title: 'Not found',
   description: 'There is nothing at this address.',
   content: `<main class="lost" id="content">

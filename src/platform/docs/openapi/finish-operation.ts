@@ -4,7 +4,6 @@ import {
   aboveVersions,
   type Access,
   type DeclaredOperation,
-  hasBody,
   hasSuccess,
   isLaterVersion,
   isTagged,
@@ -15,7 +14,13 @@ import {
 import { answersOf, contentOfAnswer, exampleSent, finishBody, giveExample } from './bodies.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import { describeParameters, impliedValue, namePage, type Operation, type Parameter } from './schemas.js';
+import {
+  describeParameters,
+  impliedValue,
+  namePage,
+  type OperationObject,
+  type ParameterObject,
+} from './schemas.js';
 
 /** Placeholder in the document for the origin that a client requests it from. */
 export const HERE = 'http://here.invalid';
@@ -24,7 +29,7 @@ export const HERE = 'http://here.invalid';
 export interface Placed {
   path: string;
   method: string;
-  operation: Operation;
+  operation: OperationObject;
 }
 
 /** The security scheme of access tokens, if an identity provider is configured. */
@@ -46,7 +51,7 @@ function securityOf({ access, permissions }: OperationFacts, config: Config): Re
   );
 }
 
-function describe({ description }: Operation, { permissions }: OperationFacts): string | undefined {
+function describe({ description }: OperationObject, { permissions }: OperationFacts): string | undefined {
   if (permissions.length === 0) return description;
   const names = permissions.map((permission) => `\`${permission}\``).join(' or ');
   return `${description ?? ''} Needs the permission ${names}.`.trim();
@@ -83,7 +88,7 @@ const LAST_EVENT = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]+$' },
 };
 
-function parametersOf({ parameters = [] }: Operation, facts: DeclaredOperation): Parameter[] {
+function parametersOf({ parameters = [] }: OperationObject, facts: DeclaredOperation): ParameterObject[] {
   const allowed = parameters.filter(
     (parameter) => parameter.in !== 'header' || !NO_PARAMETERS.has(parameter.name.toLowerCase()),
   );
@@ -105,28 +110,23 @@ const SUCCESS: Record<string, string> = {
   304: 'The client has the current answer (`If-None-Match`): the response has no body.',
 };
 
-/** The headers of conditional and range requests; an operation without support ignores them. */
-function conditionalHeaders(facts: OperationFacts): Parameter[] {
+/** The headers of conditional requests; an operation without support ignores them. */
+function conditionalHeaders(facts: OperationFacts): ParameterObject[] {
   const header = (name: string, description: string, pattern: string) => {
     return { name, in: 'header', required: false, description, schema: { type: 'string', pattern } };
   };
   const etags = 'One or several `ETag`s: if one is current, the answer is 304.';
-  const range =
-    'The range of bytes to send, such as `bytes=0-1023`: 206. The service ignores any other value.';
-  return [
-    ...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : []),
-    ...(hasSuccess(facts, 206) ? [header('Range', range, '^bytes=(?:[0-9]+-[0-9]*|-[0-9]+)$')] : []),
-  ];
+  return [...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : [])];
 }
 
 /** Without a declared success, the method has its default status. */
-function successesOf({ responses }: Operation, { successes }: OperationFacts): readonly Success[] {
+function successesOf({ responses }: OperationObject, { successes }: OperationFacts): readonly Success[] {
   return successes.length > 0 ? successes : [{ status: Number(Object.keys(responses)[0]) }];
 }
 
 function finishSuccess(
   document: OpenAPIObject,
-  operation: Operation,
+  operation: OperationObject,
   facts: OperationFacts,
   { status, located, means = SUCCESS[status], gives }: Success,
 ): void {
@@ -136,8 +136,6 @@ function finishSuccess(
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (located) headers.push('Location');
   if ((media && isTagged(facts)) || hasSuccess(facts, 304)) headers.push('ETag');
-  if (hasSuccess(facts, 206) && hasBody(status)) headers.push('Accept-Ranges');
-  if (status === 206) headers.push('Content-Range');
   if (idempotent) headers.push('Idempotency-Replayed');
   if (media?.schema?.type === 'array') {
     headers.push('Link');
@@ -149,7 +147,7 @@ function finishSuccess(
 }
 
 /** A deprecated operation sends these headers with every answer behind the guard. */
-function finishDeprecated(operation: Operation, sunset: string): void {
+function finishDeprecated(operation: OperationObject, sunset: string): void {
   operation['x-deprecated-sunset'] = sunset;
   operation.deprecated = true;
   operation.description = `Will be removed on ${sunset}. ${operation.description ?? ''}`.trim();
@@ -182,7 +180,7 @@ export function codeSamples(
     method: method.toUpperCase(),
     url:
       serverOf(placed, config) +
-      path.replace(/\{(\w+)\}/g, (_, name) => examples.get(name)!) +
+      path.replace(/\{(\w+)\}/g, (_, name: string) => examples.get(name) ?? name) +
       (query && `?${query}`),
     access,
     ...exampleSent(operation.requestBody),

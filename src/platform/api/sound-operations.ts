@@ -1,4 +1,4 @@
-import type { Type } from '@nestjs/common';
+import type { NestInterceptor, Type } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { getSchemaPath } from '@nestjs/swagger';
 import { OperatorError } from '../process/index.js';
@@ -7,8 +7,10 @@ import { EVENTS_TYPE, isRaw, JSON_TYPE } from './bodies.js';
 import { type Enumeration, fieldsIn } from './dto.js';
 import {
   BODY,
-  hasSuccess,
+  countAddresses,
   indexesOf,
+  interceptFirst,
+  isExcluded,
   isSse,
   methodOf,
   NO_ID,
@@ -16,8 +18,10 @@ import {
   operationOf,
   sendsItself,
   type Success,
+  tagsOf,
+  wholeBodyOf,
 } from './operation.js';
-import { isPermission } from './permissions.js';
+import { isPermission, NeedsBy } from './permissions.js';
 import { isMixed } from './validation.js';
 
 /** The operationId of a method without `@Operation`. */
@@ -35,34 +39,61 @@ export interface DeclaredOperation extends OperationFacts {
   /** The media types of declared answers that are not JSON. */
   readonly notJson: readonly string[];
   readonly sendsItself: boolean;
+  readonly tags: readonly string[];
+  /** How many addresses the document has of it; undefined if the document leaves it out. */
+  readonly addresses?: number;
+  /** The class of the body, if the method takes it as the service has validated it. */
+  readonly wholeBody?: Type<object>;
+}
+
+function controllersIn(modules: ModulesContainer): Type[] {
+  return new DiscoveryService(modules).getControllers().map(({ metatype }) => metatype as Type);
+}
+
+/** The methods of a controller that are routes, by name. */
+function routesIn(controller: Type): [name: string, handler: object][] {
+  const prototype = controller.prototype as { [method: string]: object };
+  const names = new MetadataScanner().getAllMethodNames(prototype);
+  return names.flatMap((name): [string, object][] => {
+    const handler = prototype[name]!;
+    return methodOf(handler) === undefined ? [] : [[name, handler]];
+  });
+}
+
+/** Has an interceptor run before all others wherever a body is read. To be called before Nest registers the routes. */
+export function interceptBodies(modules: ModulesContainer, interceptor: NestInterceptor): void {
+  for (const controller of controllersIn(modules)) {
+    const reading = routesIn(controller).filter(
+      ([name, handler]) => operationOf(handler, controller, name).readsBody,
+    );
+    const handlers = reading.map(([, handler]) => handler);
+    if (handlers.length > 0) interceptFirst(interceptor, controller, handlers);
+  }
 }
 
 /** The operations of all controllers. */
 export function declaredOperations(modules: ModulesContainer): DeclaredOperation[] {
-  const controllers = new DiscoveryService(modules).getControllers();
-  return controllers.flatMap(({ metatype }) => operationsIn(metatype as Type));
+  return controllersIn(modules).flatMap(operationsIn);
 }
 
 /** The operations of a controller. */
 export function operationsIn(controller: Type): DeclaredOperation[] {
-  const prototype = controller.prototype as { [method: string]: object };
-  const names = new MetadataScanner().getAllMethodNames(prototype);
-  return names.flatMap((name): DeclaredOperation[] => {
-    const handler = prototype[name]!;
-    if (methodOf(handler) === undefined) return [];
+  const prototype = controller.prototype as object;
+  return routesIn(controller).map(([name, handler]) => {
     const facts = operationOf(handler, controller, name);
     const types = (Reflect.getMetadata('design:paramtypes', prototype, name) ?? []) as Type<object>[];
-    return [
-      {
-        ...facts,
-        id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
-        parameters: types.filter((type) => typeof type === 'function'),
-        returned: Reflect.getMetadata('design:returntype', prototype, name) as object | undefined,
-        bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
-        notJson: notJsonOf(facts, handler),
-        sendsItself: sendsItself(controller, name),
-      },
-    ];
+    return {
+      ...facts,
+      id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
+      parameters: types.filter((type) => typeof type === 'function'),
+      returned: Reflect.getMetadata('design:returntype', prototype, name) as object | undefined,
+      bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
+      notJson: notJsonOf(facts, handler),
+      sendsItself: sendsItself(controller, name),
+      tags: tagsOf(handler, controller),
+      addresses: isExcluded(handler, controller) ? undefined : countAddresses(handler, controller),
+      wholeBody: types[wholeBodyOf(handler, controller, name) ?? -1],
+    };
   });
 }
 
@@ -92,15 +123,18 @@ export function enumerationsIn(operations: readonly DeclaredOperation[]): Enumer
 /** The name of the schema of a page: `listPets` answers with `Pets`. */
 export const pageName = (operationId: string): string => operationId.replace(/^list/, '');
 
+/** The descriptions of tags by their names. */
+export type Tags = Readonly<Record<string, string>>;
+
 /**
  * Checks the declarations of all operations at the start.
  * @param maxSeconds the longest time that the operator allows an operation
- * @throws Error that names every invalid operation and DTO; OperatorError that names every operation above `maxSeconds`
+ * @throws OperatorError that names every invalid operation and DTO, and every operation above `maxSeconds`
  */
-export function requireSound(modules: ModulesContainer, maxSeconds: number): void {
+export function requireSound(modules: ModulesContainer, tags: Tags, maxSeconds: number): void {
   const all = declaredOperations(modules);
-  const problems = problemsIn(all);
-  if (problems.length > 0) throw new Error(problems.join('\n'));
+  const problems = problemsIn(all, tags);
+  if (problems.length > 0) throw new OperatorError(problems.join('\n'));
   const longer = all.flatMap(({ id, seconds = 0 }) =>
     seconds > maxSeconds ? [`${id} may take ${seconds} seconds`] : [],
   );
@@ -109,18 +143,27 @@ export function requireSound(modules: ModulesContainer, maxSeconds: number): voi
 }
 
 /** The problems of operations and of their DTOs, each in a sentence. */
-export function problemsIn(all: readonly DeclaredOperation[]): string[] {
+export function problemsIn(all: readonly DeclaredOperation[], described: Tags = {}): string[] {
   const operationsWith = (find: (facts: DeclaredOperation) => readonly string[]) =>
     all.flatMap((facts) => {
       const found = find(facts);
       return found.length > 0 ? [`${facts.id} (${found.join(', ')})`] : [];
     });
-  const closed = operationsWith(({ access, permissions }) =>
-    access === 'bearer' ? permissions.filter((name) => !isPermission(name)) : [],
+  const idsOf = (isWrong: (facts: DeclaredOperation) => boolean) =>
+    all.flatMap((facts) => (isWrong(facts) ? [facts.id] : []));
+  const closed = idsOf(({ access, needs }) => access === 'bearer' && needs === undefined);
+  const open = idsOf(({ access, needs }) => access !== 'bearer' && needs !== undefined);
+  const undeclared = operationsWith(({ permissions }) => permissions.filter((name) => !isPermission(name)));
+  const unseen = idsOf(({ needs, wholeBody }) => needs instanceof NeedsBy && needs.body !== wholeBody);
+  const untagged = idsOf(({ addresses, tags }) => addresses !== undefined && tags.length === 0);
+  const undescribed = operationsWith(({ addresses, tags }) =>
+    addresses === undefined ? [] : tags.filter((name) => !Object.hasOwn(described, name)),
   );
   const unnamed = operationsWith(({ errors }) => Object.keys(errors).filter((code) => !isErrorCode(code)));
   const unrepeatable = operationsWith(({ idempotent, notJson }) => (idempotent ? notJson : []));
-  const sending = all.flatMap((facts) => (facts.idempotent && facts.sendsItself ? [facts.id] : []));
+  const sending = idsOf((facts) => facts.idempotent && facts.sendsItself);
+  const unversioned = idsOf(({ addresses }) => addresses === 0);
+  const several = idsOf(({ addresses = 0 }) => addresses > 1);
   const twice = all.map(({ id }) => id).filter((id, i, ids) => ids.indexOf(id) < i);
   const mixed = new Set(all.flatMap(({ parameters }) => parameters.filter(isMixed)));
   return [
@@ -128,7 +171,21 @@ export function problemsIn(all: readonly DeclaredOperation[]): string[] {
     ...twice.map((id) => `Two operations have the id ${id}.`),
     ...namedTwice(all).map((name) => `Two different schemas have the name ${name}.`),
     closed.length > 0 &&
-      `No feature declares permissions of ${closed.join(', ')}: name them in its @Feature, or mark the operation with @Needs() or @Public().`,
+      `No permission is named for ${closed.join(', ')}: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().`,
+    open.length > 0 &&
+      `No key opens ${open.join(', ')}, beside needs: remove that, or @Public() of the method or its controller.`,
+    undeclared.length > 0 &&
+      `No feature declares permissions of ${undeclared.join(', ')}: name them in a @Feature that is in the list of features.`,
+    unseen.length > 0 &&
+      `The method must take all of the body that needsBy() names, by @Body() of that class, without pipes of its own: ${unseen.join(', ')}.`,
+    untagged.length > 0 &&
+      `No tag is named for ${untagged.join(', ')}: write @ApiTags() at the controller, or leave it out of the document by @ApiExcludeController().`,
+    undescribed.length > 0 &&
+      `No feature describes tags of ${undescribed.join(', ')}: write tags: { pets: 'The animals.' } in its @Feature.`,
+    unversioned.length > 0 &&
+      `VERSION_NEUTRAL alone is in no document: add a version, or @ApiExcludeEndpoint(), at ${unversioned.join(', ')}.`,
+    several.length > 0 &&
+      `The document has one operation for each path, version and HTTP method: write a method for each of ${several.join(', ')}.`,
     unnamed.length > 0 &&
       `No feature declares errors of ${unnamed.join(', ')}: name them in a @Feature that is in the list of features.`,
     unrepeatable.length > 0 &&
@@ -169,9 +226,6 @@ function problemsOf(operation: DeclaredOperation): string[] {
     maxBytes > MAX_BYTES && `may take a body of at most ${MAX_BYTES} bytes, not ${maxBytes}`,
     types.some(isRaw) && example === undefined && 'has no example of what it takes',
     successes.some(lacksExample) && 'has no example of what it gives',
-    hasSuccess(operation, 206) &&
-      !hasSuccess(operation, 304) &&
-      'gives parts (206), and needs the success 304 too',
   ];
   return found.filter((problem) => problem !== false).map((problem) => `${id} ${problem}.`);
 }

@@ -1,5 +1,5 @@
 import { applyDecorators, Header, HttpCode, type Type } from '@nestjs/common';
-import { ApiBody, ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiExtension, ApiExtraModels, ApiOperation, ApiResponse } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ApiError } from './api-error.js';
 import { EVENTS_TYPE, type Gives, isRaw, JSON_TYPE } from './bodies.js';
@@ -14,7 +14,7 @@ import {
   type Webhook,
 } from './operation.js';
 import { listSerializer } from './paging.js';
-import type { Permission } from './permissions.js';
+import type { Needs } from './permissions.js';
 
 interface OperationOptions extends Partial<
   Pick<OperationFacts, 'bodyOptional' | 'errors' | 'seconds' | 'sorted' | 'takes'>
@@ -23,17 +23,19 @@ interface OperationOptions extends Partial<
   id: string;
   summary: string;
   description?: string;
+  /** What a key needs: `'pets:write'`, `['pets:write', 'pets:read']` for one of them, `needsBy(…)`, or `'nothing'`. */
+  needs?: Needs;
   /** DTO class of the answer; in brackets for a page of items, by ascending id unless `sorted` or a parameter says otherwise. */
   returns?: Type | [Type];
   /** Success status; 200 by default. */
   status?: number;
-  /** Whether the success has a `Location`. */
+  /** Whether the success has a `Location`: its `id` below the address of the request, or that address for a PUT. */
   located?: boolean;
   /** The media types of all successes with a body that declare none of their own; JSON by default. */
   gives?: Gives;
   /**
-   * Several successes: an answer has the status of the first unless the method sets another. With 304 among them, answers
-   * carry an `ETag` and `If-None-Match` works; with 206, `reply.file` answers ranges.
+   * Several successes: an answer has the status of the first unless the method sets another. With 304 among them, answers of
+   * JSON carry an `ETag` and `If-None-Match` works.
    */
   successes?: readonly [Success, ...Success[]];
 }
@@ -43,7 +45,7 @@ interface OperationOptions extends Partial<
  * the class `returns` when the answer is sent.
  */
 export function Operation(options: OperationOptions): MethodDecorator {
-  const { summary, description, returns, status = 200, located, gives, errors = {}, ...facts } = options;
+  const { id, summary, description, returns, status = 200, located, gives, errors = {}, ...facts } = options;
   const [type, isArray] = Array.isArray(returns) ? [returns[0], true] : [returns, false];
   const serialize = type && (isArray ? listSerializer(type) : serializer(type));
   const successes = (facts.successes ?? [{ status, located }]).map((success) =>
@@ -52,7 +54,7 @@ export function Operation(options: OperationOptions): MethodDecorator {
   return applyDecorators(
     MakesDeferred(),
     HttpCode(successes[0]!.status),
-    ApiOperation({ operationId: facts.id, summary, description }),
+    ApiOperation({ operationId: id, summary, description }),
     ...successes.map((success) =>
       ApiResponse(isJson(success) ? { status: success.status, type, isArray } : { status: success.status }),
     ),
@@ -83,15 +85,6 @@ function typeHeaders(successes: readonly Success[]): MethodDecorator[] {
   return [Header('Content-Type', type.startsWith('text/') ? `${type}; charset=utf-8` : type)];
 }
 
-/**
- * Puts the operations of a controller under one heading with a description. By default, a key needs the permission
- * `<name>:read` for GET and HEAD, `<name>:write` for other methods.
- * @param subject the prefix of these permissions instead of the name
- */
-export function Tag(name: string, description: string, subject = name): ClassDecorator {
-  return applyDecorators(ApiTags(name), Declare({ tag: { name, description }, subject }));
-}
-
 /** Marks an operation that may still change: `beta` in details, `experimental` altogether. Unmarked operations are stable. */
 export function Stability(stability: 'beta' | 'experimental') {
   return ApiExtension('x-stability', stability);
@@ -110,22 +103,6 @@ export const PasswordAccess = () => Declare({ access: 'basic' });
 
 /** Opens an operation to API keys, the default, in a controller with another access. */
 export const KeyAccess = () => Declare({ access: 'bearer' });
-
-/** Requires one of these permissions instead of the default of the tag; with none, any key will do. */
-export function Needs(...permissions: Permission[]): MethodDecorator {
-  return Declare({ permissions });
-}
-
-/**
- * Requires a permission that depends on the body. A key with none of the permissions is refused before the body is read, a
- * key that lacks the permission of the sent value before the body is validated.
- * @param field a property of the body
- * @param permissions the permission that each value of the property needs
- */
-export function NeedsBy(field: string, permissions: Readonly<Record<string, Permission>>): MethodDecorator {
-  const sufficient = [...new Set(Object.values(permissions))];
-  return Declare({ permissions: sufficient, needsBy: { field, permissions } });
-}
 
 interface SunsetOptions {
   /** First day of the deprecation, as YYYY-MM-DD (UTC). */

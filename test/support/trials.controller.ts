@@ -1,0 +1,108 @@
+import {
+  Body,
+  type CanActivate,
+  Controller,
+  Get,
+  Injectable,
+  Post,
+  type Type,
+  UseGuards,
+  UseInterceptors,
+} from '@nestjs/common';
+import { NoFilesInterceptor } from '@nestjs/platform-express';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
+import { IsIn, IsOptional } from 'class-validator';
+import { EnumField, Idempotent, needsBy, Operation, Public } from '../../src/platform/index.js';
+import { ToldDto } from './every-field.js';
+
+type Stage = 'trial' | 'final';
+
+export class FieldsDto {
+  @EnumField({
+    description: 'Its stage.',
+    name: 'Stage',
+    values: { trial: 'A trial.', final: 'Final.' },
+    optional: true,
+  })
+  stage: Stage = 'final';
+}
+
+export class RulesDto {
+  @Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? value.trim() : value))
+  @IsIn(['trial', 'final'])
+  @IsOptional()
+  stage?: Stage = 'final';
+}
+
+const TAKES = {
+  types: ['application/json', 'multipart/form-data', 'text/plain'],
+  maxBytes: 10_000,
+  example: 'final',
+};
+const NEEDED = { trial: 'pets:write', final: 'orders:manage' } as const;
+
+/** Operations whose body says which permission they need, in a version of the interface. */
+export function trialsOf(version: '1' | '2'): Type {
+  const id = (name: string) => name + (version === '1' ? '' : 'V2');
+
+  @ApiTags('tried')
+  @Controller({ path: 'trials', version })
+  class TrialsController {
+    @Post('fields')
+    @Idempotent()
+    @UseInterceptors(NoFilesInterceptor())
+    @Operation({
+      id: id('tryFields'),
+      summary: 'A DTO of fields',
+      needs: needsBy(FieldsDto, 'stage', NEEDED),
+      takes: TAKES,
+      bodyOptional: true,
+      returns: ToldDto,
+    })
+    fields(@Body() body: FieldsDto): ToldDto {
+      return { told: JSON.stringify(body) };
+    }
+
+    @Post('rules')
+    @Idempotent()
+    @UseInterceptors(NoFilesInterceptor())
+    @Operation({
+      id: id('tryRules'),
+      summary: 'A DTO of class-validator',
+      needs: needsBy(RulesDto, 'stage', NEEDED),
+      takes: TAKES,
+      bodyOptional: true,
+      returns: ToldDto,
+    })
+    rules(@Body() body: RulesDto): ToldDto {
+      return { told: JSON.stringify(body) };
+    }
+  }
+  return TrialsController;
+}
+
+@Injectable()
+class Refusing implements CanActivate {
+  canActivate(): boolean {
+    return false;
+  }
+}
+
+@Public()
+@ApiTags('tried')
+@Controller('guarded')
+export class GuardedController {
+  @Post()
+  @UseGuards(Refusing)
+  @Operation({ id: 'addGuarded', summary: 'What no guard lets pass', returns: ToldDto })
+  add(@Body() body: FieldsDto): ToldDto {
+    return { told: JSON.stringify(body) };
+  }
+
+  @Get()
+  @ApiOperation({ operationId: 'readUsual', summary: 'Named in the words of Swagger' })
+  read(): { id: number } {
+    return { id: 1 };
+  }
+}
