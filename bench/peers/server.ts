@@ -85,7 +85,7 @@ function send(response: ServerResponse, { status, headers, body }: Answer): void
 
 function failureOf(error: unknown): Answer {
   if (error instanceof ApiError)
-    return { status: error.status, headers: error.headers, body: JSON.stringify(error) };
+    return { status: error.getStatus(), headers: error.headers, body: JSON.stringify(error) };
   console.error(error);
   return failureOf(new ApiError('internal_error'));
 }

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream';
-import { Module, type Type, VersioningType } from '@nestjs/common';
+import { Module, type Provider, type Type, VersioningType } from '@nestjs/common';
 import { PATH_METADATA } from '@nestjs/common/constants.js';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -27,13 +27,14 @@ export interface Extended extends TestedService {
  */
 export async function startExtended(
   given: string | Record<string, string>,
-  ...classes: Type[]
+  ...added: (Type | Provider)[]
 ): Promise<Extended> {
   const env: Record<string, string> = typeof given === 'string' ? { DATABASE_URL: given } : given;
   const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
-  const isController = (one: Type) => Reflect.hasMetadata(PATH_METADATA, one);
-  const controllers = classes.filter(isController);
-  const providers = classes.filter((one) => !isController(one));
+  const isController = (one: Type | Provider): one is Type =>
+    typeof one === 'function' && Reflect.hasMetadata(PATH_METADATA, one);
+  const controllers = added.filter(isController);
+  const providers = added.filter((one) => !isController(one));
   const lines: Record<string, unknown>[] = [];
   const write = (line: Buffer, _encoding: string, done: () => void) => {
     lines.push(JSON.parse(line.toString()));
@@ -42,11 +43,14 @@ export async function startExtended(
   const config = readConfig({ AUTH_LIMIT_PER_MINUTE: '0', ...env, DATABASE_URL: databaseUrl });
 
   const log = pino(new Writable({ write }));
-  @Module({ imports: [AppModule.with(config, log, await loadParts())], controllers, providers })
+  // Imported as a feature is.
+  @Module({ controllers, providers })
   class ExtendedModule {}
+  const service = AppModule.with(config, log, await loadParts());
+  service.imports!.push(ExtendedModule);
 
   const adapter = new HttpAdapter();
-  const app = await NestFactory.create<NestExpressApplication>(ExtendedModule, adapter, {
+  const app = await NestFactory.create<NestExpressApplication>(service, adapter, {
     abortOnError: false,
     bodyParser: false,
     logger: new NestLogger(log),

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import { HttpException } from '@nestjs/common';
 import { OperatorError } from '../process/index.js';
 import type { DeclaredErrors } from './declared.js';
 import { PLATFORM_ERRORS } from './platform.errors.js';
@@ -75,9 +76,11 @@ const HEADERS: Readonly<Record<number, Record<string, string>>> = {
   503: { 'Retry-After': '1' },
 };
 
-/** A failure as the client sees it: the error class that features throw. */
-export class ApiError extends Error {
-  readonly status: number;
+/** The errors by their responses, which is all that a filter hands on to the HTTP adapter. */
+const byResponse = new WeakMap<object, ApiError>();
+
+/** A failure as the client sees it: the error class that features throw. Its response is the specification's Error shape. */
+export class ApiError extends HttpException {
   readonly headers: Record<string, string>;
 
   constructor(
@@ -86,13 +89,19 @@ export class ApiError extends Error {
     { status = factsOf(code).status, headers, cause }: ApiErrorOptions = {},
   ) {
     // An exception of Nest may have no message.
-    super(message || STATUS_CODES[status], { cause });
-    this.status = status;
+    const response = { code, message: message || STATUS_CODES[status]!, status };
+    super(response, status, { cause });
     this.headers = { ...HEADERS[status], ...headers };
+    byResponse.set(response, this);
   }
 
-  /** The body of the answer: the specification's Error shape. */
-  toJSON() {
-    return { code: this.code, message: this.message, status: this.status };
+  /** The body of the answer. */
+  toJSON(): object {
+    return this.getResponse() as object;
   }
+}
+
+/** The error that has a response. */
+export function errorWith(response: object): ApiError | undefined {
+  return byResponse.get(response);
 }

@@ -325,7 +325,7 @@ class Connection {
     this.owner.observer?.refused(error.code);
     if (!exchange) return refuseOn(socket, error);
     exchange.answered();
-    exchange.response.statusCode = error.status;
+    exchange.response.statusCode = error.getStatus();
     refuseOn(socket, error, requestIdOf(exchange.response));
   }
 }

@@ -6,11 +6,19 @@ import { StreamableFile } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
-import { entityTag, hasSuccess, isFresh, isTagged, JsonText, type RoutedRequest } from '../api/index.js';
+import {
+  ApiError,
+  entityTag,
+  hasSuccess,
+  isFresh,
+  isTagged,
+  JsonText,
+  type RoutedRequest,
+} from '../api/index.js';
 import { Insert } from '../data/index.js';
 import { claimPort, listen } from '../process/index.js';
 import { Connections } from './connection.js';
-import { setGuideOrigin } from './errors.js';
+import { failureWith, logFailure, setGuideOrigin, writeError } from './errors.js';
 import { Exchange, IDLE_MS } from './exchange.js';
 import { Quotas } from './quotas.js';
 import { defineQuery } from './request-target.js';
@@ -82,7 +90,7 @@ export class HttpAdapter extends ExpressAdapter {
 
   /**
    * Writes the value of a controller method with the serializer of its operation; Express's `json` would stringify, hash and
-   * negotiate it. Any other value goes to Express.
+   * negotiate it. Writes the failure that a filter of a team has handed on to Nest's. Any other value goes to Express.
    * @throws Error for an `Insert`: its row is not written, and its answer would be an empty object
    */
   override reply(response: Response, body: unknown, status = response.statusCode): unknown {
@@ -92,6 +100,10 @@ export class HttpAdapter extends ExpressAdapter {
       return response;
     }
     const { operation } = response.req as Partial<RoutedRequest>;
+    const failure = failureWith(body, status);
+    // Without an operation, Nest has found no route.
+    if (failure)
+      return this.fail(response, operation || status !== 404 ? failure : new ApiError('route_not_found'));
     // The start finds only methods whose declared type is `Insert`, not a promise of one.
     if (body instanceof Insert)
       throw new Error(`${operation?.id} has returned an Insert, which nothing runs without @Idempotent()`);
@@ -113,6 +125,20 @@ export class HttpAdapter extends ExpressAdapter {
     response.setHeader('Content-Length', length);
     // Node writes ASCII faster as Latin-1, which has the same bytes.
     return response.end(json.text, length === json.text.length ? 'latin1' : 'utf8');
+  }
+
+  /** Answers with an error, and logs it from 500 on. */
+  fail(response: Response, error: ApiError): void {
+    if (error.getStatus() === 405) error.headers.Allow ??= this.routes.allowed(response.req);
+    logFailure(error, response);
+    writeError(response, error);
+  }
+
+  /** Nest's own filter so ends an answer that has started to fail; the client must not take it for a whole one. */
+  override end(response: Response, message?: string): unknown {
+    if (!response.headersSent || message !== undefined) return super.end(response, message);
+    failStream(response, new Error('The answer failed after its first byte'));
+    return response;
   }
 
   override beforeClose(): void {
