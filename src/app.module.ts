@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, APP_PIPE } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD, APP_PIPE, ModulesContainer } from '@nestjs/core';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
 import type { Config } from './config.js';
@@ -33,6 +33,11 @@ import type { Log } from './platform/telemetry/index.js';
   ],
 })
 export class AppModule {
+  /** @throws as `Features.requireKnown` does */
+  constructor(features: Features, modules: ModulesContainer) {
+    features.requireKnown(modules);
+  }
+
   static with(config: Config, log: Log, { features, product }: Parts): DynamicModule {
     return {
       module: AppModule,
@@ -48,7 +53,7 @@ export class AppModule {
         JobWorkersModule,
         JobsModule,
         DataModule,
-        DatabaseModule.with(poolOptions),
+        DatabaseModule.with(poolOptions, features.migrations),
         EnvironmentModule.with(config),
         ObservabilityModule.with(log),
       ],

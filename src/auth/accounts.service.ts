@@ -100,8 +100,8 @@ export class AccountsService {
   }
 }
 
-const NORMAL_EMAIL_TAKEN = violation('accounts_normal_email_key', 'account_exists');
-const EMAIL_TAKEN = violation('accounts_email_key', 'account_exists');
+const NORMAL_EMAIL_TAKEN = violation(Account, 'accounts_normal_email_key', 'account_exists');
+const EMAIL_TAKEN = violation(Account, 'accounts_email_key', 'account_exists');
 
 /** Refuses an email of another account, whichever of the two indexes PostgreSQL checks first. */
 function unlessTaken<T>(change: Promise<T>): Promise<T> {

@@ -22,7 +22,7 @@ type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 /** No password has this hash. */
 const NO_PASSWORD = '';
 
-const TAKEN = violation('account_identities_pkey', 'account_exists');
+const TAKEN = violation(AccountIdentity, 'account_identities_pkey', 'account_exists');
 
 /** The accounts of subjects of an identity provider, one for each. */
 @Injectable()

@@ -2,14 +2,12 @@ import { Feature } from 'petstore/platform';
 import { CategoriesController } from './categories.controller.js';
 import { CategoriesService } from './categories.service.js';
 import { Category } from './category.entity.js';
-import { ERRORS } from './categories.errors.js';
-import { PERMISSIONS } from './categories.permissions.js';
+import { DECLARATIONS } from './categories.declarations.js';
 
 @Feature({
   name: 'categories',
+  ...DECLARATIONS,
   entities: [Category],
-  permissions: PERMISSIONS,
-  errors: ERRORS,
   controllers: [CategoriesController],
   providers: [CategoriesService],
   exports: [CategoriesService],

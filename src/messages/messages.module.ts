@@ -3,14 +3,12 @@ import { MessageDelivery } from './message-delivery.js';
 import { Message } from './message.entity.js';
 import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
-import { ERRORS } from './messages.errors.js';
-import { PERMISSIONS } from './messages.permissions.js';
+import { DECLARATIONS } from './messages.declarations.js';
 
 @Feature({
   name: 'messages',
+  ...DECLARATIONS,
   entities: [Message],
-  permissions: PERMISSIONS,
-  errors: ERRORS,
   guides: [
     {
       title: 'Messages and webhooks',

@@ -3,14 +3,12 @@ import { CategoriesModule } from '../categories/categories.module.js';
 import { Pet } from './pet.entity.js';
 import { PetsController } from './pets.controller.js';
 import { PetsService } from './pets.service.js';
-import { ERRORS } from './pets.errors.js';
-import { PERMISSIONS } from './pets.permissions.js';
+import { DECLARATIONS } from './pets.declarations.js';
 
 @Feature({
   name: 'pets',
+  ...DECLARATIONS,
   entities: [Pet],
-  permissions: PERMISSIONS,
-  errors: ERRORS,
   imports: [CategoriesModule],
   controllers: [PetsController],
   providers: [PetsService],

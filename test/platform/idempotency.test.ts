@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { Client } from 'pg';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import '../support/features.js';
 import { Insert, Operation, Public, TextField } from '../../src/platform/index.js';
 import { type Answer, call, createKey, expectError } from '../../src/testing/client.js';
 import { Customer, times, untilServed } from '../support/customer.js';

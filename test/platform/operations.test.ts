@@ -7,7 +7,7 @@ import { IsNotEmpty } from 'class-validator';
 import type { Response } from 'express';
 import fc from 'fast-check';
 import { from, type Observable } from 'rxjs';
-import '../support/features.js';
+import { Pet } from '../../src/pets/pet.entity.js';
 import { PetsModule } from '../../src/pets/pets.module.js';
 import { referencePage } from '../../src/platform/docs/site/reference.js';
 import { operationsIn, problemsIn } from '../../src/platform/api/operations.js';
@@ -750,9 +750,9 @@ describe('A declaration that cannot work is refused by name', () => {
 
   // Last, as what is declared stays so.
   test('at the start: a violation of a constraint that no table has', async () => {
-    violation('pets_nam_key', 'pet_not_found');
+    violation(Pet, 'pets_nam_key', 'pet_not_found');
     await expect(startExtended(extended.databaseUrl)).rejects.toThrow(
-      "violation('pets_nam_key', 'pet_not_found'): no table has a constraint or a unique index of that name.",
+      "violation(Pet, 'pets_nam_key', 'pet_not_found'): no table has a constraint or a unique index of that name.",
     );
   });
 });

@@ -15,7 +15,6 @@ import {
   type Repository,
 } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
-import '../support/features.js';
 import type { Put } from '../../src/platform/api/reply.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
 import { Transactions } from '../../src/platform/data/transactions.js';

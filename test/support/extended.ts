@@ -6,7 +6,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { pino } from 'pino';
 import { AppModule } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
-import { loadParts } from '../../src/load-features.js';
+import { loadParts, type Parts } from '../../src/load-features.js';
 import { serveDocument } from '../../src/platform/docs/openapi/serve-document.js';
 import { HttpAdapter } from '../../src/platform/http/server.js';
 import { ROUTING } from '../../src/platform/http/routes.js';
@@ -29,6 +29,16 @@ export async function startExtended(
   given: string | Record<string, string>,
   ...added: (Type | Provider)[]
 ): Promise<Extended> {
+  const parts = await loadParts();
+  return parts.features.run(() => start(parts, given, added));
+}
+
+/** Starts a service with these features. */
+export async function start(
+  parts: Parts,
+  given: string | Record<string, string>,
+  added: (Type | Provider)[] = [],
+): Promise<Extended> {
   const env: Record<string, string> = typeof given === 'string' ? { DATABASE_URL: given } : given;
   const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
   const isController = (one: Type | Provider): one is Type =>
@@ -46,10 +56,10 @@ export async function startExtended(
   // Imported as a feature is.
   @Module({ controllers, providers })
   class ExtendedModule {}
-  const service = AppModule.with(config, log, await loadParts());
+  const service = AppModule.with(config, log, parts);
   service.imports!.push(ExtendedModule);
 
-  const adapter = new HttpAdapter();
+  const adapter = new HttpAdapter(config);
   const app = await NestFactory.create<NestExpressApplication>(service, adapter, {
     abortOnError: false,
     bodyParser: false,

@@ -1,45 +1,24 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpException } from '@nestjs/common';
-import { OperatorError } from '../process/index.js';
-import type { DeclaredErrors } from './declared.js';
-import { PLATFORM_ERRORS } from './platform.errors.js';
-
-/** The definition of an error. */
-export interface ErrorFacts {
-  readonly status: number;
-  readonly meaning: string;
-  /** What a client should do, if the status does not say it. */
-  readonly advice?: string;
-}
-
-/** What clients switch on. A code never changes its meaning. */
-export type ErrorCode = keyof DeclaredErrors;
-
-export type Errors = Readonly<Record<string, ErrorFacts>>;
-
-let registered: Errors = PLATFORM_ERRORS;
-
-/** Registers errors of the service itself, or of its features. @throws OperatorError for a code that is there already */
-export function registerErrors(errors: Errors): void {
-  const twice = Object.keys(errors).find((code) => (registered[code] ?? errors[code]) !== errors[code]);
-  if (twice) throw new OperatorError(`A feature declares the error ${twice}, which the service has itself.`);
-  registered = { ...registered, ...errors };
-}
+import type { ErrorCode, ErrorFacts } from './declarations.js';
+import { currentRegistry, isInService } from './registry.js';
 
 export function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(registered, code);
+  return Object.hasOwn(currentRegistry().errors, code);
 }
 
-/** @throws Error for an unregistered code: its feature is not loaded */
+/** @throws Error for an unknown code: its feature is not in the list */
 export function factsOf(code: ErrorCode): ErrorFacts {
-  const facts = registered[code];
-  if (!facts) throw new Error(`The error ${code} is not declared.`);
-  return facts;
+  const facts = currentRegistry().errors[code];
+  if (facts) return facts;
+  if (isInService()) throw new Error(`No feature in the list declares the error ${code}.`);
+  // A unit test of a feature's service starts none.
+  return { status: 500, meaning: code };
 }
 
-/** All errors by status, then by code; complete once all features are loaded. */
+/** All errors by status, then by code. */
 export function allErrors(): [ErrorCode, ErrorFacts][] {
-  const all = Object.entries(registered) as [ErrorCode, ErrorFacts][];
+  const all = Object.entries(currentRegistry().errors) as [ErrorCode, ErrorFacts][];
   return all.toSorted(([a, { status }], [b, other]) => status - other.status || (a < b ? -1 : 1));
 }
 

@@ -3,6 +3,7 @@ import { ApiBody, ApiExtension, ApiExtraModels, ApiOperation, ApiResponse, ApiTa
 import type { Response } from 'express';
 import { ApiError } from './api-error.js';
 import { EVENTS_TYPE, type Gives, isRaw, JSON_TYPE } from './bodies.js';
+import type { Permission } from './declarations.js';
 import { type Serializer, serializer } from './dto.js';
 import {
   Declare,
@@ -13,7 +14,6 @@ import {
   type Webhook,
 } from './operation.js';
 import { listSerializer } from './paging.js';
-import type { Permission } from './permissions.js';
 
 interface OperationOptions extends Partial<
   Pick<OperationFacts, 'bodyOptional' | 'errors' | 'seconds' | 'sorted' | 'takes'>

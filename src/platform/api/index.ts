@@ -1,5 +1,6 @@
 export * from './api-error.js';
 export * from './bodies.js';
+export * from './declarations.js';
 export { ChangeSchema, ChangeType, type Field, field, type FieldOptions, fieldsIn, JsonText } from './dto.js';
 export * from './fields.js';
 export {
@@ -37,6 +38,8 @@ export {
 } from './operations.js';
 export * from './paging.js';
 export * from './permissions.js';
+export { PLATFORM_ERRORS } from './platform.errors.js';
+export * from './registry.js';
 export * from './reply.js';
 export * from './request.js';
 export { readDto, ValidationPipe } from './validation.js';

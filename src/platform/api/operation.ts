@@ -6,10 +6,9 @@ import {
   SSE_METADATA,
 } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
-import type { ErrorCode } from './api-error.js';
+import type { ErrorCode, Permission } from './declarations.js';
 import type { Gives, Takes } from './bodies.js';
 import type { Serializer } from './dto.js';
-import type { Permission } from './permissions.js';
 
 /** The credentials of an operation: none, an email and password, or an API key. */
 export type Access = 'public' | 'basic' | 'bearer';

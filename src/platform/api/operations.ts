@@ -95,12 +95,12 @@ export const pageName = (operationId: string): string => operationId.replace(/^l
 /**
  * Checks the declarations of all operations at the start.
  * @param maxSeconds the longest time that the operator allows an operation
- * @throws Error that names every invalid operation and DTO; OperatorError that names every operation above `maxSeconds`
+ * @throws OperatorError that names every invalid operation and DTO, or every operation above `maxSeconds`
  */
 export function requireSound(modules: ModulesContainer, maxSeconds: number): void {
   const all = declaredOperations(modules);
   const problems = problemsIn(all);
-  if (problems.length > 0) throw new Error(problems.join('\n'));
+  if (problems.length > 0) throw new OperatorError(problems.join(' '));
   const longer = all.flatMap(({ id, seconds = 0 }) =>
     seconds > maxSeconds ? [`${id} may take ${seconds} seconds`] : [],
   );

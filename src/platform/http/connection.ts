@@ -64,6 +64,8 @@ export class Connections {
   constructor(
     private readonly app: Express,
     readonly quotas: Quotas,
+    /** Where the guide on errors is; undefined for the origin of each request. */
+    readonly guideOrigin?: string,
   ) {
     observeAnswers(app.response);
   }
@@ -205,6 +207,11 @@ class Connection {
     this.payers = this.client = [network];
   }
 
+  /** Where the guide on errors is. */
+  get guideOrigin(): string | undefined {
+    return this.owner.guideOrigin;
+  }
+
   /** Charges the connection to its first account too, unless it is a proxy's, which many clients use. */
   chargeTo(account: string): boolean {
     if (this.payers.length > 1 || this.owner.isProxied) return true;
@@ -323,9 +330,10 @@ class Connection {
     if (isAnswered || !socket.writable) return void socket.destroy();
     const error = new ApiError(failure!);
     this.owner.observer?.refused(error.code);
-    if (!exchange) return refuseOn(socket, error);
+    const { guideOrigin } = this;
+    if (!exchange) return refuseOn(socket, error, guideOrigin);
     exchange.answered();
     exchange.response.statusCode = error.getStatus();
-    refuseOn(socket, error, requestIdOf(exchange.response));
+    refuseOn(socket, error, guideOrigin, requestIdOf(exchange.response));
   }
 }

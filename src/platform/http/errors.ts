@@ -3,28 +3,16 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { HttpException, Logger } from '@nestjs/common';
 import type { Request } from 'express';
-import {
-  aboveVersions,
-  ApiError,
-  type ErrorCode,
-  errorWith,
-  isErrorCode,
-  originOf,
-  requestIdOf,
-} from '../api/index.js';
+import { ApiError, type ErrorCode, errorWith, isErrorCode, originOf, requestIdOf } from '../api/index.js';
 import { isUnavailable } from '../database/index.js';
 import { messageOf } from '../telemetry/index.js';
 import { findHostProblem } from './request-target.js';
 
 /** The service's page about all error codes. */
 const GUIDE = '/guides/errors';
-/** The origin of that page; if empty, the origin of the request. */
-let guideOrigin = '';
 
-/** Sets the origin of the guide that errors link to. */
-export function setGuideOrigin(baseUrl = ''): void {
-  guideOrigin = aboveVersions(baseUrl);
-}
+/** The answer to a request, with where its service has that page: undefined for the origin of the request. */
+type Answer = ServerResponse & { exchange?: { readonly guideOrigin?: string } };
 
 /** Headers that describe the handler's answer; removed when an error replaces the answer. */
 const OF_ANSWER =
@@ -37,7 +25,7 @@ const LINGER_MS = 1_000;
  * A link to the explanation of an error (RFC 8288; `help`: HTML, 4.6.7.7).
  * @param origin if empty, the link is relative to the request (RFC 8288, 3.1)
  */
-function helpLink({ code }: ApiError, origin = guideOrigin): string {
+function helpLink({ code }: ApiError, origin = ''): string {
   return `<${origin}${GUIDE}${isErrorCode(code) ? `#${code}` : ''}>; rel="help"`;
 }
 
@@ -54,12 +42,12 @@ function asResponse(error: ApiError, link: string) {
 }
 
 /** Notes an error for the log line, and sets the `Link` to its explanation. Returns the `Link`. */
-export function nameError(response: ServerResponse, error: ApiError): string {
+export function nameError(response: Answer, error: ApiError): string {
   const request = response.req as Request & { errorCode?: ErrorCode };
   request.errorCode = error.code;
   // The error may be about the host.
-  const hasOrigin = !guideOrigin && !findHostProblem(request);
-  const help = helpLink(error, hasOrigin ? originOf(request) : guideOrigin);
+  const originAsked = () => (findHostProblem(request) ? undefined : originOf(request));
+  const help = helpLink(error, response.exchange?.guideOrigin ?? originAsked());
   // A deprecated operation has linked its successor.
   const earlier = response.getHeader('Link');
   const link = earlier ? [earlier, help].flat().join(', ') : help;
@@ -86,10 +74,18 @@ export function writeError(response: ServerResponse, error: ApiError): void {
   response.writeHead(status, headers).end(body);
 }
 
-/** Answers invalid or late input on the bare socket, and closes it. */
-export function refuseOn(socket: Socket, error: ApiError, requestId: string = randomUUID()): void {
+/**
+ * Answers invalid or late input on the bare socket, and closes it.
+ * @param guideOrigin where the service has its guide, if the configuration says it
+ */
+export function refuseOn(
+  socket: Socket,
+  error: ApiError,
+  guideOrigin?: string,
+  requestId: string = randomUUID(),
+): void {
   const status = error.getStatus();
-  const { headers, body } = asResponse(error, helpLink(error));
+  const { headers, body } = asResponse(error, helpLink(error, guideOrigin));
   const all = { ...headers, Connection: 'close', 'X-Request-Id': requestId };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);

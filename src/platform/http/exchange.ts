@@ -31,6 +31,7 @@ type Answer = ServerResponse & { exchange?: Exchange };
 
 /** The connection of a request, which the account of the request pays for too. */
 interface ChargedConnection {
+  readonly guideOrigin?: string;
   /** @returns false if the account holds too many connections already */
   chargeTo(account: string): boolean;
 }
@@ -108,6 +109,11 @@ export class Exchange implements Work {
   /** Whether the request has its answer, or its client has gone. */
   get isOver(): boolean {
     return this.phase === 'answering' || this.phase === 'over';
+  }
+
+  /** Where the guide on errors is; undefined for the origin of the request. */
+  get guideOrigin(): string | undefined {
+    return this.connection.guideOrigin;
   }
 
   get hasOwnTime(): boolean {

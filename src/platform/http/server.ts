@@ -7,6 +7,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
 import {
+  aboveVersions,
   ApiError,
   entityTag,
   hasSuccess,
@@ -18,7 +19,7 @@ import {
 import { Insert } from '../data/index.js';
 import { claimPort, listen } from '../process/index.js';
 import { Connections } from './connection.js';
-import { failureWith, logFailure, setGuideOrigin, writeError } from './errors.js';
+import { failureWith, logFailure, writeError } from './errors.js';
 import { Exchange, IDLE_MS } from './exchange.js';
 import { Quotas } from './quotas.js';
 import { defineQuery } from './request-target.js';
@@ -76,8 +77,8 @@ export class HttpAdapter extends ExpressAdapter {
       const add = (path: string, handler: RequestHandler) => this.routes.add(method, path, handler);
       Object.assign(this, { [method.toLowerCase()]: add });
     }
-    setGuideOrigin(config.BASE_URL);
-    this.connections = new Connections(app, new Quotas());
+    const { BASE_URL } = config;
+    this.connections = new Connections(app, new Quotas(), BASE_URL && aboveVersions(BASE_URL));
     this.keepAliveMs = config.KEEP_ALIVE_SECONDS * 1_000;
   }
 
