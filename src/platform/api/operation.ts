@@ -58,6 +58,8 @@ export interface Sunsetting {
   /** First day of the removal, as YYYY-MM-DD (UTC), and its start in milliseconds since 1970. */
   readonly day: string;
   readonly end: number;
+  /** First day of the deprecation, as YYYY-MM-DD (UTC). */
+  readonly deprecated: string;
   /** Path of the operation to use instead. */
   readonly successor: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -137,11 +139,38 @@ const BODIES: readonly RouteParamtypes[] = [
 ];
 const SENDERS: readonly RouteParamtypes[] = [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT];
 
+/** A parameter of a method: the part of the request, the property of it that `data` names, and pipes of its own. */
+interface Parameter {
+  readonly index: number;
+  readonly data?: unknown;
+  readonly pipes?: readonly unknown[];
+}
+
+function parametersOf(controller: object, name: string): [kind: RouteParamtypes, parameter: Parameter][] {
+  const all = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) ?? {}) as Record<string, Parameter>;
+  return Object.entries(all).map(([key, parameter]) => [Number(key.split(':', 1)[0]), parameter]);
+}
+
 /** The indexes of the parameters of a method that are of these kinds. */
 export function indexesOf(kinds: readonly RouteParamtypes[], controller: object, name: string): number[] {
-  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) as object | undefined;
-  const all = Object.keys(parameters ?? {}).map((key) => key.split(':').map(Number) as [number, number]);
-  return all.filter(([kind]) => kinds.includes(kind)).map(([, index]) => index);
+  const all = parametersOf(controller, name);
+  return all.filter(([kind]) => kinds.includes(kind)).map(([, { index }]) => index);
+}
+
+const { BODY: SENT, QUERY, PARAM } = RouteParamtypes;
+/** The parts of a request that have a DTO class. */
+const PARTS = new Map([
+  [SENT, 'body'],
+  [QUERY, 'query'],
+  [PARAM, 'path'],
+]);
+
+/** The parameters of a method that are a whole part of the request, and have no pipe of their own. */
+export function wholeParts(controller: object, name: string): { part: string; index: number }[] {
+  return parametersOf(controller, name).flatMap(([kind, { index, data, pipes = [] }]) => {
+    const part = data === undefined && pipes.length === 0 ? PARTS.get(kind) : undefined;
+    return part === undefined ? [] : [{ part, index }];
+  });
 }
 
 /** Whether a method sends server-sent events. */

@@ -5,6 +5,7 @@ import { OperatorError } from '../process/index.js';
 import { isErrorCode } from './api-error.js';
 import { EVENTS_TYPE, isRaw, JSON_TYPE } from './bodies.js';
 import { type Enumeration, fieldsIn } from './dto.js';
+import { isDay } from './formats.js';
 import {
   BODY,
   hasSuccess,
@@ -16,6 +17,7 @@ import {
   operationOf,
   sendsItself,
   type Success,
+  wholeParts,
 } from './operation.js';
 import { isPermission } from './permissions.js';
 import { isMixed } from './validation.js';
@@ -27,11 +29,15 @@ export function defaultId(controller: string, method: string): string {
 
 /** The declared facts of a method, and its types. */
 export interface DeclaredOperation extends OperationFacts {
+  /** Whether `@Operation` has given the id. */
+  readonly isNamed: boolean;
   /** The classes of all parameters (path, query and body), and of the body alone. */
   readonly parameters: readonly Type<object>[];
   readonly bodies: readonly Type<object>[];
   /** The class that the method returns, as TypeScript declares it. */
   readonly returned?: object;
+  /** The parts of the request that have no class, so that nothing checks them: `body`, `query`, `path`. */
+  readonly untyped: readonly string[];
   /** The media types of declared answers that are not JSON. */
   readonly notJson: readonly string[];
   readonly sendsItself: boolean;
@@ -55,15 +61,24 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
     return [
       {
         ...facts,
+        isNamed: facts.id !== NO_ID,
         id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
         parameters: types.filter((type) => typeof type === 'function'),
         returned: Reflect.getMetadata('design:returntype', prototype, name) as object | undefined,
         bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
+        untyped: wholeParts(controller, name).flatMap(({ part, index }) =>
+          isClass(types[index]) ? [] : [part],
+        ),
         notJson: notJsonOf(facts, handler),
         sendsItself: sendsItself(controller, name),
       },
     ];
   });
+}
+
+/** Whether the type of a parameter is a class: TypeScript writes `Object` for an interface, a union and an import of a type. */
+function isClass(type: unknown): boolean {
+  return type !== undefined && type !== Object && type !== Array;
 }
 
 function notJsonOf({ successes }: OperationFacts, handler: object): string[] {
@@ -115,8 +130,9 @@ export function problemsIn(all: readonly DeclaredOperation[]): string[] {
       const found = find(facts);
       return found.length > 0 ? [`${facts.id} (${found.join(', ')})`] : [];
     });
-  const closed = operationsWith(({ access, permissions }) =>
-    access === 'bearer' ? permissions.filter((name) => !isPermission(name)) : [],
+  const plain = all.filter(({ access, isNamed }) => access === 'bearer' && !isNamed).map(({ id }) => id);
+  const closed = operationsWith(({ access, isNamed, permissions }) =>
+    access === 'bearer' && isNamed ? permissions.filter((name) => !isPermission(name)) : [],
   );
   const unnamed = operationsWith(({ errors }) => Object.keys(errors).filter((code) => !isErrorCode(code)));
   const unrepeatable = operationsWith(({ idempotent, notJson }) => (idempotent ? notJson : []));
@@ -127,6 +143,8 @@ export function problemsIn(all: readonly DeclaredOperation[]): string[] {
     ...all.flatMap(problemsOf),
     ...twice.map((id) => `Two operations have the id ${id}.`),
     ...namedTwice(all).map((name) => `Two different schemas have the name ${name}.`),
+    plain.length > 0 &&
+      `No @Operation() says what a key needs for ${plain.join(', ')}: add one, or open the route by @Public().`,
     closed.length > 0 &&
       `No feature declares permissions of ${closed.join(', ')}: name them in its @Feature, or mark the operation with @Needs() or @Public().`,
     unnamed.length > 0 &&
@@ -156,13 +174,27 @@ function namedTwice(all: readonly DeclaredOperation[]): string[] {
   ];
 }
 
+/** The problems of a `@Sunset`. */
+function sunsetProblems({ sunset }: DeclaredOperation): string[] {
+  if (!sunset) return [];
+  const { deprecated, day, successor } = sunset;
+  const wrong = [deprecated, day].filter((date) => !isDay(date));
+  if (wrong.length > 0) return [`has a @Sunset() of ${wrong.join(', ')}: write a day as YYYY-MM-DD`];
+  if (day <= deprecated) return [`has a @Sunset() on ${day}, before its deprecation on ${deprecated}`];
+  return successor.startsWith('/') ? [] : [`has a @Sunset() with the successor ${successor}: write its path`];
+}
+
+const isWithin = (status: unknown, least: number, most: number): boolean =>
+  Number.isInteger(status) && Number(status) >= least && Number(status) <= most;
+
 /** Larger bodies belong in object storage. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /** The problems of one operation, each in a sentence that names the operation. */
 function problemsOf(operation: DeclaredOperation): string[] {
-  const { id, takes, successes } = operation;
-  const { types = [], maxBytes = 0, example } = takes ?? {};
+  const { id, takes, successes, errors, seconds = 1, access, idempotent, untyped } = operation;
+  const { types = [], maxBytes = 1, example } = takes ?? {};
+  const statuses = successes.map(({ status }) => status);
   const lacksExample = ({ gives }: Success) =>
     gives?.example === undefined && gives?.types.some((type) => type !== JSON_TYPE);
   const found = [
@@ -172,6 +204,17 @@ function problemsOf(operation: DeclaredOperation): string[] {
     hasSuccess(operation, 206) &&
       !hasSuccess(operation, 304) &&
       'gives parts (206), and needs the success 304 too',
+    !(maxBytes > 0) && `may take a body of ${maxBytes} bytes`,
+    !(seconds > 0) && `may take ${seconds} seconds`,
+    !statuses.every((status) => isWithin(status, 200, 399)) && `has a success ${statuses.join(', ')}`,
+    !Object.values(errors).every((status) => isWithin(status, 400, 599)) &&
+      `has an error ${Object.values(errors).join(', ')}`,
+    operation.conditional && !operation.entity && 'has @IfMatch(), and its controller no @EntityTags()',
+    idempotent && access === 'public' && 'is public, and @Idempotent() remembers the keys of accounts',
+    untyped.length > 0 &&
+      !types.some(isRaw) &&
+      `has a ${untyped.join(' and a ')} that nothing checks: its type must be a class, imported without "type"`,
+    ...sunsetProblems(operation),
   ];
   return found.filter((problem) => problem !== false).map((problem) => `${id} ${problem}.`);
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type ForwardReference, Module, type ModuleMetadata, type Type } from '@nestjs/common';
 import { MODULE_METADATA } from '@nestjs/common/constants.js';
@@ -56,8 +57,8 @@ export class Features {
    * @param without names of features of the product to leave out
    * @param further features to add
    * @param always what each service declares, whatever its features
-   * @throws OperatorError for a module without `@Feature`, two features that define the same name, or a left-out feature
-   * that another imports
+   * @throws OperatorError for a module without `@Feature`, two features that define the same name, a left-out feature that
+   * another imports, or options that cannot work
    */
   static of(
     ofProduct: readonly Type[],
@@ -77,6 +78,7 @@ export class Features {
       ...modules.flatMap((module) => importedBy(module, without)),
     ]);
     const all = [PLATFORM, ...found];
+    for (const feature of found) requireSound(feature);
     refuseDuplicates(all, 'feature', ({ name }) => [name]);
     refuseDuplicates(all, 'entity', ({ entities = [] }) => entities.map(({ name }) => name));
     refuseDuplicates(all, 'error', ({ errors = {} }) => Object.keys(errors));
@@ -160,6 +162,42 @@ function importedBy(
   const further = [...ofClass, ...imports].filter((one) => one !== undefined && !(one instanceof Promise));
   const name = feature?.name ?? needing;
   return [...(feature ? [feature] : []), ...further.flatMap((one) => importedBy(one, without, name, seen))];
+}
+
+const NAME = /^[a-z][a-z\d]*(?:-[a-z\d]+)*$/;
+const CODE = /^[a-z][a-z\d]*(?:_[a-z\d]+)*$/;
+/** What a scope of OAuth may have (RFC 6749, 3.3), but commas, which separate permissions. */
+const PERMISSION = /^[!#-+\--[\]-~]+$/;
+/** TypeORM orders migrations by this time. */
+const WITH_TIME = /\d{13}$/;
+
+/** @throws OperatorError that names what in the options of a feature cannot work */
+function requireSound({
+  name,
+  permissions = {},
+  errors = {},
+  migrations = [],
+  guides = [],
+}: FeatureOptions): void {
+  const refuse = (what: string): never => {
+    throw new OperatorError(`The feature ${name} ${what}.`);
+  };
+  if (!NAME.test(name))
+    refuse('needs a name of lower-case words with hyphens between them, such as dog-walks');
+  for (const permission of Object.keys(permissions))
+    if (!PERMISSION.test(permission))
+      refuse(`has the permission "${permission}": leave out spaces, commas, quotes and backslashes`);
+  for (const [code, { status }] of Object.entries(errors)) {
+    if (!CODE.test(code)) refuse(`has the error "${code}": write lower-case words with _ between them`);
+    if (!Number.isInteger(status) || status < 400 || status > 599)
+      refuse(`has the error ${code} with the status ${status}: it must be from 400 to 599`);
+  }
+  for (const migration of migrations)
+    if (!WITH_TIME.test(migration.name))
+      refuse(`has the migration ${migration.name}: end its name with the time in milliseconds (date +%s000)`);
+  for (const { file } of guides)
+    if (!existsSync(file))
+      refuse(`has the guide ${file.pathname}, which is not there: does the build copy it`);
 }
 
 /** @throws OperatorError if two features define the same name */
