@@ -47,7 +47,7 @@ type Imported = NonNullable<ModuleMetadata['imports']>[number];
 /** The features of a service. */
 export class Features {
   private constructor(
-    /** The listed Nest modules, in their order in the OpenAPI document. */
+    /** The listed Nest modules, also those without `@Feature`, in their order in the OpenAPI document. */
     readonly modules: readonly Type[],
     /** The options of these modules and of all features that they import. */
     private readonly all: readonly FeatureOptions[],
@@ -57,7 +57,7 @@ export class Features {
    * @param without names of features of the product to leave out
    * @param further features to add
    * @param always what each service declares, whatever its features
-   * @throws OperatorError for a module without `@Feature`, two features that define the same name, a left-out feature that
+   * @throws OperatorError for an undefined module, two features that define the same name, a left-out feature that
    * another imports, or options that cannot work
    */
   static of(
@@ -66,12 +66,16 @@ export class Features {
     further: readonly Type[] = [],
     always: readonly FeatureOptions[] = [],
   ): Features {
-    const names = ofProduct.map((module) => optionsOf(module).name);
+    const names = ofProduct.map((module) => featureOf(module)?.name ?? module.name);
     const unknown = without.find((name) => !names.includes(name));
     if (unknown)
       throw new OperatorError(`There is no feature ${unknown} to leave out, but ${names.join(', ')}.`);
     const modules = [...ofProduct.filter((_, i) => !without.includes(names[i]!)), ...further];
-    const listed = new Set(modules.map(optionsOf));
+    if (modules.some((module) => module === undefined))
+      throw new OperatorError(
+        'The list of features has an undefined module: its file is in a circle of imports.',
+      );
+    const listed = modules.map(featureOf).filter((feature) => feature !== undefined);
     const found = new Set([
       ...always,
       ...listed,
@@ -124,15 +128,6 @@ export class Features {
 }
 
 const PLATFORM: FeatureOptions = { name: 'petstore/platform', errors: PLATFORM_ERRORS };
-
-/** @throws OperatorError for a class without `@Feature` */
-function optionsOf(module: Type): FeatureOptions {
-  const options = featureOf(module);
-  if (options) return options;
-  throw new OperatorError(
-    `${module?.name ?? String(module)} is in the list of features, but has no @Feature.`,
-  );
-}
 
 function featureOf(module: unknown): FeatureOptions | undefined {
   if (typeof module !== 'function') return undefined;
