@@ -2,10 +2,9 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_PIPE, ModulesContainer } from '@nestjs/core';
 import { AuthGuard } from './auth/auth.guard.js';
 import { AuthModule } from './auth/auth.module.js';
-import type { Config } from './config.js';
+import { Config } from './config.js';
 import { PRODUCT } from './document.js';
 import type { Parts } from './load-features.js';
-import { EnvironmentModule } from './environment.module.js';
 import {
   AuditModule,
   AuditRetention,
@@ -20,6 +19,7 @@ import { ProductFacts, SiteModule } from './platform/docs/index.js';
 import { Features } from './platform/features/index.js';
 import { JobsModule, JobWorkersModule } from './platform/jobs/index.js';
 import { ErrorFilter, ObservabilityModule } from './platform/http/index.js';
+import { StartBlock } from './platform/process/index.js';
 import type { Log } from './platform/telemetry/index.js';
 
 /** The service. */
@@ -41,6 +41,8 @@ export class AppModule {
   static with(config: Config, log: Log, { features, product }: Parts): DynamicModule {
     return {
       module: AppModule,
+      // Every module may inject the configuration.
+      global: true,
       imports: [
         AuthModule,
         ...features.modules,
@@ -54,13 +56,15 @@ export class AppModule {
         JobsModule,
         DataModule,
         DatabaseModule.with(poolOptions, features.migrations),
-        EnvironmentModule.with(config),
         ObservabilityModule.with(log),
       ],
       providers: [
+        { provide: Config, useValue: config },
+        StartBlock,
         { provide: Features, useValue: features },
         { provide: ProductFacts, useValue: Object.assign({}, PRODUCT, product) },
       ],
+      exports: [Config, StartBlock],
     };
   }
 }

@@ -5,7 +5,7 @@ import { callerOf, Declare } from '../platform/api/index.js';
 import { AuthLimiter } from '../platform/safeguards/index.js';
 import { AccountDto, ACCOUNTS_TAG, NewAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
-import { limitSubjects } from './limit-subjects.js';
+import { limitSubjects } from './auth.guard.js';
 
 @Tag(...ACCOUNTS_TAG)
 @Controller('accounts')

@@ -11,11 +11,10 @@ import {
 import { Config } from '../config.js';
 import type { Actor } from '../platform/api/index.js';
 import type { NewAccountDto } from './account.dto.js';
-import { Account } from './account.entity.js';
-import { normalEmail } from './email.js';
+import { Account, normalEmail } from './account.entity.js';
 import { Invitations } from './invitations.js';
 import { hashPassword, verifyPassword } from './password.js';
-import { unauthorized } from './unauthorized.js';
+import { unauthorized } from './granted.js';
 
 @Injectable()
 export class AccountsService {

@@ -79,8 +79,8 @@ export class Identities {
     if (this.config.OIDC_SIGN_UP === 'closed')
       throw new ApiError('sign_up_closed', 'The subject of the access token has no account here.');
     // RFC 2606 reserves `.invalid`, and nobody can guess the name.
-    const made = `${randomUUID()}@identity.invalid`;
-    for (const email of facts.email === undefined ? [made] : [facts.email, made]) {
+    const placeholder = `${randomUUID()}@identity.invalid`;
+    for (const email of facts.email === undefined ? [placeholder] : [facts.email, placeholder]) {
       const account = await this.add(facts, email, actor);
       if (account) return account;
     }

@@ -5,8 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, Module } from '@nestjs/common';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
-import type { Config } from '../../config.js';
-import { EnvironmentModule } from '../../environment.module.js';
+import { Config } from '../../config.js';
 import { type OpenDatabase, startOnDatabase } from '../../platform/database/index.js';
 import type { Features } from '../../platform/features/index.js';
 import {
@@ -84,7 +83,7 @@ class WorkerMetricsModule {}
 async function serveMetrics(config: Config, log: Log) {
   const { HOST, METRICS_PORT = await claimPort(DEFAULT_METRICS_PORT, HOST).catch(() => 0) } = config;
   const adapter = new HttpAdapter(config);
-  const module = { module: WorkerMetricsModule, imports: [EnvironmentModule.with(config)] };
+  const module = { module: WorkerMetricsModule, providers: [{ provide: Config, useValue: config }] };
   const options = { abortOnError: false, bodyParser: false, logger: new NestLogger(log), ...ROUTING };
   const app = await (await NestFactory.create(module, adapter, options)).init();
   await adapter.open(METRICS_PORT, HOST).catch((error) => {

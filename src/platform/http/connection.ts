@@ -195,7 +195,7 @@ class Connection {
   /** The error to answer at the end, on the bare socket. */
   private failure?: ErrorCode;
   /** The last request, if it was answered before it had arrived completely. */
-  private early?: IncomingMessage;
+  private unfinished?: IncomingMessage;
   /** The last look at the idle socket, and the start of the idle time, in milliseconds of `performance.now`. */
   private idle = { bytes: 0, seen: -Infinity, since: 0 };
 
@@ -261,7 +261,7 @@ class Connection {
     }
     this.isEnding = true;
     this.failure = failure;
-    if (!current) this.end(this.early);
+    if (!current) this.end(this.unfinished);
     else if (!current.request.complete) this.end(current.request, current);
   }
 
@@ -312,11 +312,11 @@ class Connection {
     this.owner.closed(exchange);
     this.current = undefined;
     this.hasServed = true;
-    this.early = request.complete ? undefined : request;
+    this.unfinished = request.complete ? undefined : request;
     const next = this.waiting.shift();
     // The failure may belong to the last request, which is incomplete.
     if (next && (next[0].request.complete || !this.failure)) this.start(...next);
-    else if (this.failure) this.end(next?.[0].request ?? this.early, next?.[0]);
+    else if (this.failure) this.end(next?.[0].request ?? this.unfinished, next?.[0]);
   }
 
   /**

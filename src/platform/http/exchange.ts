@@ -63,7 +63,7 @@ export function sizeOf({ rawHeaders }: IncomingMessage): number {
 export class Exchange implements Work {
   phase: Phase = 'waiting';
   /** The arrival of the request, in milliseconds of `performance.now`. */
-  readonly from = performance.now();
+  readonly arrivedAt = performance.now();
   /** The network of the client and, after authentication, the account. */
   payers: Payers;
   /** A streamed answer. */
@@ -85,7 +85,7 @@ export class Exchange implements Work {
   /** Milliseconds until the first byte of the answer. */
   private limitMs = TIMEOUTS.request;
   /** The deadline, in milliseconds of `performance.now`; while `reading`, the milliseconds left. */
-  private due = this.from + this.limitMs;
+  private due = this.arrivedAt + this.limitMs;
   private deadline?: NodeJS.Timeout;
 
   /** @param network of the client */
@@ -228,7 +228,7 @@ export class Exchange implements Work {
     }
     this.endWork('streaming');
     const isEvents = EVENTS.test(String(type));
-    this.stream = new Stream(this.request, this.response, this.from, isEvents);
+    this.stream = new Stream(this.request, this.response, this.arrivedAt, isEvents);
     this.streams.add(this.stream);
     // Nest turns the time-out off; a client that reads the heartbeats keeps refreshing it.
     if (isEvents) this.request.socket.setTimeout(IDLE_MS);
