@@ -5,7 +5,7 @@ export default {
   // Ends what a test has left running.
   testEnvironment: '<rootDir>/dist/src/testing/environment.js',
   // `npm run test:long` runs `test/long`, `npm run test:faults` runs `test/faults`.
-  testMatch: ['<rootDir>/test/*.test.ts', '<rootDir>/test/platform/*.test.ts'],
+  testMatch: ['<rootDir>/test/*.test.ts', '<rootDir>/test/platform/*.test.ts', '<rootDir>/src/**/*.spec.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^petstore/(platform|testing)$': '<rootDir>/src/$1/index.ts',

@@ -93,7 +93,7 @@ function rename(example: string, names: Names, time: string): string {
     const isMany = word.endsWith('s');
     const [before, after] = [text.slice(0, at), text.slice(at + word.length)];
     if (word.startsWith('an ')) return names.aWord;
-    if (before.endsWith('tags: { ')) return `'${names.files}'`;
+    if (before.endsWith('tags: { ') || /DeclaredFeatures \{\s*$/.test(before)) return `'${names.files}'`;
     if (word.startsWith('A')) return isMany ? names.Names : names.Name;
     if (after.startsWith('_') || /(?:TABLE |FROM |Entity\(')$/.test(before))
       return isMany ? names.table : names.code;

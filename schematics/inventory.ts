@@ -33,7 +33,7 @@ export class Inventory {
   constructor(folder: string) {
     for (const root of new Set([join(PACKAGE, 'src'), join(folder, 'src')]))
       for (const path of readdirSync(root, { recursive: true, encoding: 'utf8' }))
-        if (/\.(?:(?:entity|controller|errors)\.[jt]s|http)$/.test(path))
+        if (/\.(?:(?:entity|controller|declarations)\.[jt]s|http)$/.test(path))
           this.files.set(join(root, path), read(join(root, path)));
     const all = [read(join(PACKAGE, 'examples/petstore.http')), ...this.files.values()];
     const requests = all.flatMap((text) => text.split(/^(?=### )/m));

@@ -81,7 +81,7 @@ function dtoPieces({ words, fields, sent, filter, state }: Feature) {
 }
 
 function routePieces(feature: Feature) {
-  const { Names, table, code, fields, sent, owned, targets, filter, state } = feature;
+  const { Names, Name, table, code, fields, sent, owned, targets, filter, state } = feature;
   const first = state && `${state.type}.${pascal(state.words![0]!)}`;
   const references = fields.filter(({ target }) => target);
   const missing = targets.map((target) => `\`${target.code}\` (400)`);
@@ -94,7 +94,7 @@ function routePieces(feature: Feature) {
     missing: each(
       references,
       ({ constant, columnName, target }) =>
-        `const ${constant}_MISSING = violation('${table}_${columnName}_fkey', '${target!.code}', 400);`,
+        `const ${constant}_MISSING = violation(${Name}, '${table}_${columnName}_fkey', '${target!.code}', 400);`,
     ),
     refusing:
       references.length > 0

@@ -9,6 +9,9 @@ const DEVELOPMENT = [
   ...['ajv', 'ajv-formats', 'jest', 'jest-environment-node', 'prettier', 'typescript'],
 ];
 
+const JEST =
+  'node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js';
+
 /** The files of a repository with a service, without features of its own. */
 export function repositoryFiles(name: string, manifest: Manifest): Map<string, string> {
   const { version, engines, devDependencies, peerDependencies, allowScripts, overrides } = manifest;
@@ -21,8 +24,12 @@ export function repositoryFiles(name: string, manifest: Manifest): Map<string, s
       prebuild: `node -e "fs.existsSync('node_modules/@nestjs/cli') || (console.error('${hint}'), process.exit(1))"`,
       build: 'nest build',
       start: 'MALLOC_ARENA_MAX=1 exec node dist/main.js',
-      dev: 'exec nest start --watch --entryFile main',
-      test: 'npm run openapi && node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js',
+      'start:dev': 'exec nest start --watch --entryFile main',
+      'start:debug': 'exec nest start --debug --watch --entryFile main',
+      'start:prod': 'MALLOC_ARENA_MAX=1 exec node dist/main.js',
+      test: `npm run openapi && ${JEST}`,
+      'test:watch': `npm run openapi && ${JEST} --watch`,
+      'test:cov': `npm run openapi && ${JEST} --coverage`,
       typecheck: 'tsc --noEmit',
       format: 'prettier --write --log-level warn .',
       openapi: 'npm run build && petstore openapi',
@@ -43,7 +50,7 @@ const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
 const README = `A service with all that the pet store has, and the features in \`src\`.
 
 - \`npm ci && npm start\` runs it on a PostgreSQL of its own in \`./data\`, and says where; \`DATABASE_URL\` names another
-  server. \`npm run dev\` runs it again after each change of \`src\`.
+  server. \`npm run start:dev\` runs it again after each change of \`src\`.
 - \`npm run new:feature -- <plural> [options]\` adds a feature: table, routes, documentation, test. \`npm run openapi\` writes
   \`openapi.json\`, which the tests compare the answers with.
 - \`npm test\` tests it, on a PostgreSQL of its own; \`.ci/run\` does all that a change must pass.
@@ -101,14 +108,16 @@ save-exact=true
   'jest.config.js': `/** @type {import('jest').Config} */\nexport default ${json({
     ...{ globalSetup: 'petstore/testing/setup', globalTeardown: 'petstore/testing/teardown' },
     ...{ testEnvironment: 'petstore/testing/environment', testTimeout: 120_000 },
-    ...{ testMatch: ['<rootDir>/test/**/*.test.ts'], modulePathIgnorePatterns: ['<rootDir>/dist'] },
+    testMatch: ['<rootDir>/test/**/*.test.ts', '<rootDir>/src/**/*.spec.ts'],
+    ...{ modulePathIgnorePatterns: ['<rootDir>/dist'] },
     ...{ extensionsToTreatAsEsm: ['.ts'], moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' } },
     transform: {
       '\\.ts$': ['@swc/jest', { jsc: { target: 'es2024', parser: TYPESCRIPT, transform: DECORATORS } }],
     },
   })}`,
   'nest-cli.json': json({
-    ...{ sourceRoot: 'src', compilerOptions: { deleteOutDir: true, tsConfigPath: 'tsconfig.build.json' } },
+    ...{ collection: '@nestjs/schematics', sourceRoot: 'src', generateOptions: { spec: false } },
+    compilerOptions: { deleteOutDir: true, tsConfigPath: 'tsconfig.build.json' },
   }),
   'tsconfig.json': json({
     compilerOptions: {
@@ -126,12 +135,23 @@ save-exact=true
     include: ['src', 'test'],
   }),
   'tsconfig.build.json': json({
-    ...{ extends: './tsconfig.json', compilerOptions: { rootDir: 'src', types: ['node'] }, include: ['src'] },
+    extends: './tsconfig.json',
+    // The methods of `nest generate resource` do not use their parameters.
+    compilerOptions: { rootDir: 'src', types: ['node'], noUnusedParameters: false },
+    ...{ include: ['src'], exclude: ['**/*.spec.ts'] },
   }),
-  'src/features.ts': `
+  'src/app.module.ts': `import { Module } from '@nestjs/common';
+
+/** Where \`nest generate\` adds modules. Features are in \`features.ts\`. */
+@Module({})
+export class AppModule {}
+`,
+  'src/features.ts': `import { AppModule } from './app.module.js';
+
 /** The features that this service adds to those of the pet store. */
 export const FEATURES = [
-  // Here and above, in the order that they have in the OpenAPI document.
+  // In the order that they have in the OpenAPI document.
+  AppModule,
 ];
 `,
   'src/main.ts': `import { startPetstore } from 'petstore';

@@ -5,7 +5,6 @@ import { AuthModule } from './auth/auth.module.js';
 import { Config } from './config.js';
 import { PRODUCT } from './document.js';
 import type { Parts } from './load-features.js';
-import { EnvironmentModule } from './environment.module.js';
 import {
   AuditModule,
   AuditRetention,
@@ -20,6 +19,7 @@ import { ProductFacts, SiteModule } from './platform/docs/index.js';
 import { Features } from './platform/features/index.js';
 import { JobsModule, JobWorkersModule } from './platform/jobs/index.js';
 import { BODY_READER, ErrorFilter, ObservabilityModule } from './platform/http/index.js';
+import { StartBlock } from './platform/process/index.js';
 import type { Log } from './platform/telemetry/index.js';
 
 /** The service. */
@@ -33,12 +33,14 @@ import type { Log } from './platform/telemetry/index.js';
   ],
 })
 export class AppModule implements OnModuleInit {
+  /** @throws as `Features.requireKnown` does */
   constructor(
     private readonly modules: ModulesContainer,
     private readonly config: Config,
     private readonly features: Features,
     private readonly product: ProductFacts,
   ) {
+    features.requireKnown(modules);
     interceptBodies(modules, BODY_READER);
   }
 
@@ -51,6 +53,8 @@ export class AppModule implements OnModuleInit {
   static with(config: Config, log: Log, { features, product }: Parts): DynamicModule {
     return {
       module: AppModule,
+      // Every module may inject the configuration.
+      global: true,
       imports: [
         AuthModule,
         ...features.modules,
@@ -63,14 +67,16 @@ export class AppModule implements OnModuleInit {
         JobWorkersModule,
         JobsModule,
         DataModule,
-        DatabaseModule.with(poolOptions),
-        EnvironmentModule.with(config),
+        DatabaseModule.with(poolOptions, features.migrations),
         ObservabilityModule.with(log),
       ],
       providers: [
+        { provide: Config, useValue: config },
+        StartBlock,
         { provide: Features, useValue: features },
         { provide: ProductFacts, useValue: Object.assign({}, PRODUCT, product) },
       ],
+      exports: [Config, StartBlock],
     };
   }
 }

@@ -66,13 +66,16 @@ async function start(
   const { takeOverLog } = await import('./platform/telemetry/index.js');
   const log = await takeOverLog(config);
   if (cluster.isPrimary && config.WORKERS > 1) {
-    await loadParts(options);
-    return (await import('./commands/serve/workers.js')).bootPrimary(config, log, stopping);
+    const { features } = await loadParts(options);
+    const { bootPrimary } = await import('./commands/serve/workers.js');
+    return features.run(() => bootPrimary(config, log, features, stopping));
   }
   const stopTracing = await startTracing(config);
   const parts = await loadParts(options);
   const { boot, bootWorker } = await import('./commands/serve/serve.js');
-  const service = await (cluster.isWorker ? bootWorker : boot)(config, log, parts, stopping);
+  const service = await parts.features.run(() =>
+    (cluster.isWorker ? bootWorker : boot)(config, log, parts, stopping),
+  );
   return { ...service, stop: () => service.stop().finally(stopTracing) };
 }
 

@@ -22,8 +22,9 @@ export async function loadConfig(options: PetstoreOptions = {}): Promise<Config>
   process.env.OTEL_EXPORTER_OTLP_PROTOCOL ||= 'http/json';
   if (process.env.OTEL_TRACES_SAMPLER_ARG) process.env.OTEL_TRACES_SAMPLER ||= 'parentbased_traceidratio';
   // Loading the features takes a third of a second.
-  if (process.env.ACCOUNT_PERMISSIONS) await loadParts(options);
-  const config = readConfig(process.env);
+  const config = process.env.ACCOUNT_PERMISSIONS
+    ? (await loadParts(options)).features.run(() => readConfig(process.env))
+    : readConfig(process.env);
   const warnings = [...warningsOfIssuer(config), ...warningsOfTelemetry(process.env)];
   if (cluster.isPrimary) for (const line of warnings) console.warn(`petstore: ${line}`);
   return config;

@@ -21,11 +21,13 @@ export interface Parts {
   readonly product: Partial<ProductFacts>;
 }
 
-/** Loads the features of a service, and registers what they declare. @throws OperatorError if they do not fit together */
+/** Loads the features of a service, whose `run` starts it. @throws OperatorError if they do not fit together */
 export async function loadParts(options: PetstoreOptions = {}): Promise<Parts> {
   const { features = [], without, product = {} } = options;
   const { Features } = await import('./platform/features/index.js');
   const { FEATURES } = await import('./features.js');
+  const { DECLARATIONS } = await import('./auth/auth.declarations.js');
   const further = typeof features === 'function' ? await features() : features;
-  return { features: Features.of(FEATURES, without, further).register(), product };
+  const always = [{ name: 'auth', ...DECLARATIONS }];
+  return { features: Features.of(FEATURES, without, further, always), product };
 }

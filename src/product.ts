@@ -1,13 +1,9 @@
 // The package's entry `petstore/product`: tables that other features may refer to, services, and, for the compiler, errors and
 // permissions.
-import './categories/categories.errors.js';
-import './categories/categories.permissions.js';
-import './messages/messages.errors.js';
-import './messages/messages.permissions.js';
-import './pets/pets.errors.js';
-import './pets/pets.permissions.js';
-import './store/store.errors.js';
-import './store/store.permissions.js';
+import './categories/categories.declarations.js';
+import './messages/messages.declarations.js';
+import './pets/pets.declarations.js';
+import './store/store.declarations.js';
 
 export { Account } from './auth/account.entity.js';
 export { CategoriesModule } from './categories/categories.module.js';

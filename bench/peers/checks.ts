@@ -3,7 +3,6 @@ import { ApiError } from '../../src/platform/api/api-error.js';
 import { int64FromJson, isInt64Text } from '../../src/platform/api/fields.js';
 import { isPlainText, lengthInCodePoints } from '../../src/platform/api/formats.js';
 import { encodeCursor } from '../wire.js';
-import './peers.errors.js';
 import { pool } from './server.js';
 
 export interface KeyOwner {

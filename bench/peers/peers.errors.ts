@@ -1,7 +1,8 @@
-import { registerErrors } from '../../src/platform/api/api-error.js';
+import { PLATFORM_ERRORS } from '../../src/platform/api/platform.errors.js';
+import { withRegistry } from '../../src/platform/api/registry.js';
 
 // The features' own declarations would load all of the platform, which is not what a peer is made of.
-registerErrors({
+const ERRORS = {
   pet_not_found: { status: 404, meaning: '' },
   pet_not_available: { status: 409, meaning: '' },
   category_not_found: { status: 404, meaning: '' },
@@ -9,4 +10,9 @@ registerErrors({
   order_not_found: { status: 404, meaning: '' },
   invalid_transition: { status: 409, meaning: '' },
   message_not_found: { status: 404, meaning: '' },
-});
+};
+
+/** Starts a peer with the errors of the features. */
+export function withErrors(start: () => void): void {
+  withRegistry({ errors: { ...PLATFORM_ERRORS, ...ERRORS }, permissions: {} }, start);
+}

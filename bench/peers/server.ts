@@ -5,6 +5,7 @@ import { Pool } from 'pg';
 import { destination, pino } from 'pino';
 import { ApiError } from '../../src/platform/api/api-error.js';
 import { parseJson } from '../../src/platform/api/formats.js';
+import { withErrors } from './peers.errors.js';
 
 const LIMIT_BYTES = 102_400;
 const JSON_UTF8 = /^application\/json(?:; ?charset=utf-8)?$/i;
@@ -42,9 +43,11 @@ export function serve(handle: Handle): void {
       // A client that has gone away gets no answer.
       .then((answer) => socket.destroyed || send(response, answer));
   });
-  server.listen(0, '127.0.0.1', () => {
-    console.log(`API http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`);
-  });
+  withErrors(() =>
+    server.listen(0, '127.0.0.1', () => {
+      console.log(`API http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`);
+    }),
+  );
 }
 
 /** The body of a request as bytes, and what it says. */
@@ -85,7 +88,7 @@ function send(response: ServerResponse, { status, headers, body }: Answer): void
 
 function failureOf(error: unknown): Answer {
   if (error instanceof ApiError)
-    return { status: error.status, headers: error.headers, body: JSON.stringify(error) };
+    return { status: error.getStatus(), headers: error.headers, body: JSON.stringify(error) };
   console.error(error);
   return failureOf(new ApiError('internal_error'));
 }

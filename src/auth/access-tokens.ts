@@ -3,7 +3,7 @@ import { ApiError } from 'petstore/platform';
 import type { Config } from '../config.js';
 import { isEmailAddress, isPermission, isPlainText } from '../platform/api/index.js';
 import { IssuerKeys } from './issuer-keys.js';
-import { unauthorized } from './unauthorized.js';
+import { unauthorized } from './granted.js';
 
 /** The facts of an access token about its subject. */
 export interface TokenFacts {

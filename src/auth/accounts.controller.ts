@@ -6,7 +6,7 @@ import { callerOf, Declare } from '../platform/api/index.js';
 import { AuthLimiter } from '../platform/safeguards/index.js';
 import { AccountDto, NewAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
-import { limitSubjects } from './limit-subjects.js';
+import { limitSubjects } from './auth.guard.js';
 
 @ApiTags('accounts')
 @Controller('accounts')

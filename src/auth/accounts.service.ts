@@ -11,11 +11,10 @@ import {
 import { Config } from '../config.js';
 import type { Actor } from '../platform/api/index.js';
 import type { NewAccountDto } from './account.dto.js';
-import { Account } from './account.entity.js';
-import { normalEmail } from './email.js';
+import { Account, normalEmail } from './account.entity.js';
 import { Invitations } from './invitations.js';
 import { hashPassword, verifyPassword } from './password.js';
-import { unauthorized } from './unauthorized.js';
+import { unauthorized } from './granted.js';
 
 @Injectable()
 export class AccountsService {
@@ -100,8 +99,8 @@ export class AccountsService {
   }
 }
 
-const NORMAL_EMAIL_TAKEN = violation('accounts_normal_email_key', 'account_exists');
-const EMAIL_TAKEN = violation('accounts_email_key', 'account_exists');
+const NORMAL_EMAIL_TAKEN = violation(Account, 'accounts_normal_email_key', 'account_exists');
+const EMAIL_TAKEN = violation(Account, 'accounts_email_key', 'account_exists');
 
 /** Refuses an email of another account, whichever of the two indexes PostgreSQL checks first. */
 function unlessTaken<T>(change: Promise<T>): Promise<T> {

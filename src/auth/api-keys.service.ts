@@ -13,18 +13,24 @@ import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
 import type { ApiKeyChangeDto, ApiKeyRollDto, NewApiKeyDto } from './api-key.dto.js';
 import { ApiKey } from './api-key.entity.js';
-import { type Ceiling, namesOf, requireBelow, requireOwned, withPermissions } from './granted.js';
+import {
+  type Ceiling,
+  namesOf,
+  requireBelow,
+  requireOwned,
+  unauthorized,
+  withPermissions,
+} from './granted.js';
 import { KeyOwners } from './key-owners.js';
 import { canonicalNetworks } from './networks.js';
 import { hashSecret, KEYS, newSecret } from './secret.js';
-import { unauthorized } from './unauthorized.js';
 
 /** The most keys of an account, including expired ones. */
 const MAX_KEYS = 1_000;
 
 type NewKey = Pick<ApiKey, 'accountId' | 'name' | 'permissions' | 'networks' | 'expiresAt'>;
 type Shown = ApiKey & { permissions: string[] };
-type Made = Shown & { key: string };
+type Created = Shown & { key: string };
 
 /** The API keys of each account. `KeyOwners.forget` says when a change takes effect. */
 @Injectable()
@@ -47,7 +53,7 @@ export class ApiKeysService {
   }
 
   /** Creates a key, which only this answer contains. @throws ApiError `permission_denied`, `too_many_api_keys` */
-  create(by: Caller, newKey: NewApiKeyDto, ceiling?: Ceiling): Promise<Made> {
+  create(by: Caller, newKey: NewApiKeyDto, ceiling?: Ceiling): Promise<Created> {
     const { accountId } = by;
     const { name, expiresAt } = newKey;
     const networks = newKey.networks && canonicalNetworks(newKey.networks);
@@ -57,7 +63,7 @@ export class ApiKeysService {
         (ceiling && namesOf(account.permissions).filter((permission) => ceiling.has(permission)));
       requireOwned(permissions, account.permissions);
       if (permissions) requireBelow(permissions, ceiling);
-      const made = await this.add({
+      const created = await this.add({
         accountId,
         name,
         expiresAt: expiresAt ?? null,
@@ -65,8 +71,8 @@ export class ApiKeysService {
         networks: networks ?? null,
       });
       const details = { permissions: permissions ?? 'all', expiresAt, networks };
-      await this.audit.add({ by, action: 'api_key.created', subjectId: made.id, details });
-      return withPermissions(made, account.permissions);
+      await this.audit.add({ by, action: 'api_key.created', subjectId: created.id, details });
+      return withPermissions(created, account.permissions);
     });
   }
 
@@ -91,7 +97,7 @@ export class ApiKeysService {
   }
 
   /** Replaces a key. @throws ApiError `api_key_not_found`, `api_key_expired`, `too_many_api_keys` */
-  roll(by: Caller, id: string, { overlapSeconds }: ApiKeyRollDto, ceiling?: Ceiling): Promise<Made> {
+  roll(by: Caller, id: string, { overlapSeconds }: ApiKeyRollDto, ceiling?: Ceiling): Promise<Created> {
     const { accountId } = by;
     return this.changing(by, async (account) => {
       const old = await this.apiKeys.getRow({ id, accountId }, 'api_key_not_found');
@@ -101,10 +107,10 @@ export class ApiKeysService {
       const end = new Date(Date.now() + overlapSeconds * 1_000);
       if (overlapSeconds === 0) await this.remove(accountId, id);
       else if (!expiresAt || expiresAt > end) await this.apiKeys.updateRows({ id }, { expiresAt: end });
-      const made = await this.add({ accountId, name, permissions, networks, expiresAt });
-      const details = { apiKeyId: Number(made.id), overlapSeconds };
+      const created = await this.add({ accountId, name, permissions, networks, expiresAt });
+      const details = { apiKeyId: Number(created.id), overlapSeconds };
       await this.audit.add({ by, action: 'api_key.rolled', subjectId: id, details });
-      return withPermissions(made, account.permissions);
+      return withPermissions(created, account.permissions);
     });
   }
 

@@ -11,6 +11,7 @@ import {
   type AuthenticatedRequest,
   callerOf,
   clientAddress,
+  clientNetwork,
   countHeader,
   operationOf,
   requireAllowedBody,
@@ -18,12 +19,12 @@ import {
 } from '../platform/api/index.js';
 import { Exchange } from '../platform/http/index.js';
 import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
+import { normalEmail } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
+import { unauthorized } from './granted.js';
 import { Invitations } from './invitations.js';
 import { type KeyOwner, KeyOwners } from './key-owners.js';
-import { limitSubjects } from './limit-subjects.js';
 import { requireNetwork } from './networks.js';
-import { unauthorized } from './unauthorized.js';
 
 /** Passport's bearer strategy (RFC 6750) over the stored API keys. */
 @Injectable()
@@ -158,6 +159,17 @@ export class AuthGuard implements CanActivate {
     await this.authLimiter.consume(subjects, response);
     throw unauthorized('invalid_credentials');
   }
+}
+
+/** The subjects that a sign-up or log-in counts for: its address, then its account, if an account can have that email. */
+export function limitSubjects(
+  what: 'sign-up' | 'log-in',
+  request: Request,
+  email: string,
+): [address: string, ...account: string[]] {
+  const from = `${what} from ${clientNetwork(request)}`;
+  const normal = normalEmail(email);
+  return normal === null ? [from] : [from, `${what} as ${normal}`];
 }
 
 /** @throws ApiError `request_timeout` if the client has gone, or the time is over: nothing may change any more */

@@ -18,7 +18,6 @@ import { Invitation } from './invitation.entity.js';
 import { Invitations } from './invitations.js';
 import { KeyOwners } from './key-owners.js';
 import { StartLink, StartLinkController } from './start-link.js';
-import './auth.errors.js';
 
 /** Undefined without an identity provider. */
 const accessTokens = {

@@ -7,9 +7,9 @@ import { PasswordAccess } from '../platform/api/index.js';
 import { AccountChanges } from './account-changes.js';
 import { AccountChangeDto, CurrentAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
-import { normalEmail } from './email.js';
+import { normalEmail } from './account.entity.js';
 import { withPermissions } from './granted.js';
-import { limitSubjects } from './limit-subjects.js';
+import { limitSubjects } from './auth.guard.js';
 
 @ApiTags('accounts')
 @PasswordAccess()

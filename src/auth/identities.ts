@@ -22,7 +22,7 @@ type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 /** No password has this hash. */
 const NO_PASSWORD = '';
 
-const TAKEN = violation('account_identities_pkey', 'account_exists');
+const TAKEN = violation(AccountIdentity, 'account_identities_pkey', 'account_exists');
 
 /** The accounts of subjects of an identity provider, one for each. */
 @Injectable()
@@ -79,8 +79,8 @@ export class Identities {
     if (this.config.OIDC_SIGN_UP === 'closed')
       throw new ApiError('sign_up_closed', 'The subject of the access token has no account here.');
     // RFC 2606 reserves `.invalid`, and nobody can guess the name.
-    const made = `${randomUUID()}@identity.invalid`;
-    for (const email of facts.email === undefined ? [made] : [facts.email, made]) {
+    const placeholder = `${randomUUID()}@identity.invalid`;
+    for (const email of facts.email === undefined ? [placeholder] : [facts.email, placeholder]) {
       const account = await this.add(facts, email, actor);
       if (account) return account;
     }

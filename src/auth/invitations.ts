@@ -31,13 +31,13 @@ export class Invitations {
   /** Creates an invitation; the only time that its code is returned. */
   async create(by: Actor, expiresAt: Date | null): Promise<Invitation & { code: string }> {
     const code = newSecret(INVITATIONS);
-    const made = await this.transactions.run(async () => {
+    const created = await this.transactions.run(async () => {
       const invitation = await this.invitations.addRow({ hash: hashSecret(code), expiresAt });
       const details = expiresAt ? { expiresAt } : undefined;
       await this.audit.add({ by, action: 'invitation.created', subjectId: invitation.id, details });
       return invitation;
     });
-    return Object.assign(made, { code });
+    return Object.assign(created, { code });
   }
 
   /** @returns false if there is no such unused invitation */

@@ -4,7 +4,7 @@ import { Public } from 'petstore/platform';
 import type { AuthenticatedRequest } from '../platform/api/index.js';
 import { bearerKey } from './auth.guard.js';
 import { hashSecret, isSecret, newSecret, STARTS } from './secret.js';
-import { unauthorized } from './unauthorized.js';
+import { unauthorized } from './granted.js';
 
 /**
  * The link to Swagger UI that a start prints. Browsers keep addresses in their history, so the link contains a code that is

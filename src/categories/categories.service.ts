@@ -11,7 +11,7 @@ import {
 import type { NewCategoryDto } from './category.dto.js';
 import { Category } from './category.entity.js';
 
-const NAME_TAKEN = violation('categories_name_key', 'category_exists');
+const NAME_TAKEN = violation(Category, 'categories_name_key', 'category_exists');
 
 @Injectable()
 export class CategoriesService {

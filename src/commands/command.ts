@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import { Command, CommanderError } from 'commander';
 import type { Config } from '../config.js';
+import type { Parts } from '../load-features.js';
 import { ApiError } from '../platform/api/index.js';
 import { explain, type OpenDatabase, reachDatabase } from '../platform/database/index.js';
 import { type Lifecycle, OperatorError, textOf } from '../platform/process/index.js';
@@ -17,7 +18,7 @@ export interface CommandEnvironment {
   /** @throws OperatorError if the configuration is wrong */
   config: () => Promise<Config>;
   /** Loads the features of the service. @throws OperatorError if they do not fit together */
-  parts: () => Promise<unknown>;
+  parts: () => Promise<Parts>;
   life: Pick<Lifecycle, 'start' | 'isStopping'>;
   streams: { stdin: Readable & { isTTY?: boolean }; stdout: Writable; stderr: Writable };
 }

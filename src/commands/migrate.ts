@@ -7,8 +7,8 @@ export function migrateCommand(args: string[], environment: CommandEnvironment):
   const line = new CommandLine('migration:run', 'Brings the schema up to date.', environment);
   line.program.action(() =>
     line.onDatabase(async ({ config }) => {
-      await environment.parts();
-      const names = await migrate(config, installJobs);
+      const { features } = await environment.parts();
+      const names = await migrate(config, { migrations: features.migrations, install: installJobs });
       await line.print([names.length > 0 ? `Migrated: ${names.join(', ')}.` : 'The schema is up to date.']);
     }, openDatabase),
   );

@@ -9,7 +9,11 @@ import { assembleApplication } from './serve/application.js';
  * Writes `openapi.json` for the default configuration and the default address, with relative servers. Starts nothing: the
  * document is made of the decorators alone.
  */
-export async function writeDocument(parts: Parts): Promise<void> {
+export function writeDocument(parts: Parts): Promise<void> {
+  return parts.features.run(() => write(parts));
+}
+
+async function write(parts: Parts): Promise<void> {
   const config = readConfig({ LOG_LEVEL: 'warn' });
   const app = await assembleApplication(config, await takeOverLog(config), parts, { preview: true });
   const document = buildDocument(app, config);

@@ -3,15 +3,13 @@ import { MessageDelivery } from './message-delivery.js';
 import { Message } from './message.entity.js';
 import { MessagesController } from './messages.controller.js';
 import { MessagesService } from './messages.service.js';
-import { ERRORS } from './messages.errors.js';
-import { PERMISSIONS } from './messages.permissions.js';
+import { DECLARATIONS } from './messages.declarations.js';
 
 @Feature({
   name: 'messages',
+  ...DECLARATIONS,
   tags: { messages: 'Submit a message and see whether it was delivered.' },
   entities: [Message],
-  permissions: PERMISSIONS,
-  errors: ERRORS,
   guides: [
     {
       title: 'Messages and webhooks',

@@ -13,7 +13,7 @@ import {
 import type { ListPetsQuery, NewPetDto } from './pet.dto.js';
 import { Pet, PetStatus } from './pet.entity.js';
 
-const CATEGORY_MISSING = violation('pets_category_id_fkey', 'category_not_found', 400);
+const CATEGORY_MISSING = violation(Pet, 'pets_category_id_fkey', 'category_not_found', 400);
 
 const RESERVED = { status: PetStatus.Pending };
 

@@ -75,9 +75,8 @@ export {
 
 // The feature, its errors and its permissions
 export { Feature } from './features/index.js';
-import './api/platform.errors.js';
-export * from './api/declared.js';
-export { ApiError, type Errors, type Needs, needsBy, type Permissions } from './api/index.js';
+export * from './api/declarations.js';
+export { ApiError, type Needs, needsBy } from './api/index.js';
 
 // Rows of an account, what was done to them, and what is done later
 export { AccountClosing, AuditLog, type Change } from './safeguards/index.js';

@@ -34,7 +34,7 @@ const PET_STATUS: Partial<Record<OrderStatus, PetStatus>> = {
 
 const OPEN = [OrderStatus.Placed, OrderStatus.Approved];
 
-const PET_TAKEN = violation('orders_open_pet_id_key', 'pet_not_available');
+const PET_TAKEN = violation(Order, 'orders_open_pet_id_key', 'pet_not_available');
 
 /** The orders of each account: an order of another account counts as missing. */
 @Injectable()

@@ -3,15 +3,13 @@ import { PetsModule } from '../pets/pets.module.js';
 import { Order } from './order.entity.js';
 import { OrdersController } from './orders.controller.js';
 import { OrdersService } from './orders.service.js';
-import { ERRORS } from './store.errors.js';
-import { PERMISSIONS } from './store.permissions.js';
+import { DECLARATIONS } from './store.declarations.js';
 
 @Feature({
   name: 'store',
+  ...DECLARATIONS,
   tags: { store: 'Orders for animals, from placed to delivered.' },
   entities: [Order],
-  permissions: PERMISSIONS,
-  errors: ERRORS,
   imports: [PetsModule],
   controllers: [OrdersController],
   providers: [OrdersService],

@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { repositoryFiles } from '../../schematics/repository.ts';
+import { createDatabase } from '../../src/testing/service.js';
 import { Checkout } from '../support/checkout.js';
 import { expectToPass } from '../support/expect-to-pass.js';
-import { ROOT } from '../support/npm.js';
+import { newFolder, removeFolders, ROOT, Run, runNode } from '../support/npm.js';
 
 /** Files of tests that hold for whatever a module adds. */
 const OTHERS = [
@@ -101,3 +104,71 @@ test('A feature of 1.1 passes its own test with the changes that docs/operating.
   await expectToPass(upgraded, ['appointments'], [], '^/appointments');
   upgraded.remove();
 }, 300_000);
+
+describe('nest generate, and the scripts of nest new, work as a Nest engineer knows them', () => {
+  const NEST = 'node_modules/@nestjs/cli/bin/nest.js';
+  const HABITS = ['start:dev', 'start:debug', 'start:prod', 'test:watch', 'test:cov'];
+  const REFUSED =
+    /^petstore: No @Operation\(\) says what a key needs for OwlsController_create, .*@Public\(\)\.\n$/;
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+
+  /** A repository of `petstore new`, with the packages of this checkout. */
+  function newRepository(): string {
+    const folder = newFolder();
+    for (const [path, text] of repositoryFiles('clinic', manifest)) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    }
+    mkdirSync(join(folder, 'node_modules'));
+    for (const name of readdirSync(join(ROOT, 'node_modules')))
+      symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
+    symlinkSync(ROOT, join(folder, 'node_modules/petstore'));
+    return folder;
+  }
+
+  let own: Checkout;
+  beforeAll(() => (own = Checkout.copy()));
+  afterAll(async () => {
+    own.remove();
+    await removeFolders();
+  });
+
+  test.each([
+    ['in this checkout', () => own.path, 'dist/src/main.js'],
+    ['in a repository of its own', newRepository, 'dist/main.js'],
+  ])(
+    '%s: a module, a controller and a service are built, started and tested; a resource is refused in a line',
+    async (_where, make, main) => {
+      const cwd = make();
+      const DATABASE_URL = await createDatabase('TEMPLATE migrated');
+      const node = (...args: string[]) => runNode(args, { cwd, env: { DATABASE_URL, PORT: '0' } });
+      const scripts = Object.keys(JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8')).scripts);
+      expect(scripts).toEqual(expect.arrayContaining(HABITS));
+      for (const kind of ['module', 'controller', 'service'])
+        expect(await node(NEST, 'generate', kind, 'cats')).toMatchObject({ code: 0 });
+      const controller = join(cwd, 'src/cats/cats.controller.ts');
+      const open = readFileSync(controller, 'utf8')
+        .replace('{ Controller }', '{ Controller, Get }')
+        .replace('@Controller', '@Public()\n@Controller')
+        .replace('{}', "{\n  @Get()\n  list() {\n    return ['Tom'];\n  }\n}");
+      writeFileSync(controller, `import { Public } from 'petstore/platform';\n${open}`);
+      // A team that adds @nestjs/testing may write them.
+      writeFileSync(
+        join(cwd, 'src/cats/cats.service.spec.ts'),
+        "import { Test } from '@nestjs/testing';\nTest;\n",
+      );
+      expect(await node(NEST, 'build')).toMatchObject({ code: 0 });
+      const run = new Run(process.execPath, [main], { DATABASE_URL }, cwd);
+      const { api } = await run.ready();
+      expect(await (await fetch(`${api}/cats`)).json()).toEqual(['Tom']);
+      await run.stop();
+
+      expect(await node(NEST, 'generate', 'resource', 'owls', '--type', 'rest', '--crud')).toMatchObject({
+        code: 0,
+      });
+      expect(await node(NEST, 'build')).toMatchObject({ code: 0 });
+      const refused = await node(main);
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(REFUSED) });
+    },
+  );
+});

@@ -1,6 +1,5 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
-import '../support/features.js';
 import { call, createKey } from '../../src/testing/client.js';
 import { times } from '../support/customer.js';
 import { eventually } from '../support/npm.js';

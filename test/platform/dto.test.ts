@@ -3,7 +3,6 @@ import type { Type } from '@nestjs/common';
 import { PartialType, PickType } from '@nestjs/swagger';
 import { Transform, Type as TypeOf } from 'class-transformer';
 import { IsIn, IsNotEmpty, IsOptional, IsString, Min, ValidateNested } from 'class-validator';
-import '../support/features.js';
 import type { ApiError } from '../../src/platform/api/api-error.js';
 import { ChangeType, serializer } from '../../src/platform/api/dto.js';
 import { Int64Field, IntegerParam, TextField, TimestampField } from '../../src/platform/api/fields.js';

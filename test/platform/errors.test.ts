@@ -1,7 +1,28 @@
+import 'reflect-metadata';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { randomUUID } from 'node:crypto';
+import {
+  type ArgumentsHost,
+  type CallHandler,
+  Catch,
+  Controller,
+  type ExecutionContext,
+  Get,
+  HttpException,
+  Injectable,
+  type NestInterceptor,
+  Param,
+  Res,
+  UseFilters,
+  UseInterceptors,
+} from '@nestjs/common';
+import { APP_FILTER, BaseExceptionFilter } from '@nestjs/core';
+import type { Response } from 'express';
+import { catchError, type Observable } from 'rxjs';
+import type { ErrorCode } from '../../src/platform/api/index.js';
+import { ApiError, Public } from '../../src/platform/index.js';
 import {
   type Answer,
   authorizationOf,
@@ -18,6 +39,8 @@ import {
   startService,
   type TestedService,
 } from '../../src/testing/service.js';
+import { type Extended, startExtended } from '../support/extended.js';
+import { UsualController } from '../support/notes.controllers.js';
 import { eventually } from '../support/npm.js';
 
 const service = sharedService();
@@ -523,4 +546,138 @@ describe('A slow client', () => {
     expect(slow.read.socket.destroyed).toBe(false);
     slow.read.socket.destroy();
   }, 90_000);
+});
+
+describe("A team's filter for everything that hands on to Nest's, such as Sentry's", () => {
+  const caught: unknown[] = [];
+
+  @Catch()
+  class TeamFilter extends BaseExceptionFilter {
+    override catch(exception: unknown, host: ArgumentsHost): void {
+      caught.push(exception);
+      // oxlint-disable-next-line promise/valid-params -- a filter, not a promise
+      super.catch(exception, host);
+    }
+  }
+
+  /** As a library reports what it sees. */
+  @Injectable()
+  class Reporting implements NestInterceptor {
+    intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+      return next.handle().pipe(
+        catchError((error: unknown) => {
+          if (error instanceof HttpException) caught.push([error.getStatus(), error.getResponse()]);
+          throw error;
+        }),
+      );
+    }
+  }
+
+  @Public()
+  @UseFilters(TeamFilter)
+  @UseInterceptors(Reporting)
+  @Controller('filtered')
+  class FilteredController {
+    @Get('coded/:code')
+    coded(@Param('code') code: ErrorCode): never {
+      throw new ApiError(code);
+    }
+
+    @Get('begun')
+    begun(@Res() response: Response): never {
+      response.write('half');
+      throw new TypeError('secret');
+    }
+  }
+
+  let plain: Extended;
+  let filtered: Extended;
+  let ownKey: string;
+  beforeAll(async () => {
+    plain = await startExtended({}, UsualController, FilteredController);
+    const { databaseUrl: DATABASE_URL } = plain;
+    filtered = await startExtended({ DATABASE_URL }, UsualController, {
+      provide: APP_FILTER,
+      useClass: TeamFilter,
+    });
+    ownKey = await createKey(plain);
+  });
+  afterAll(() => Promise.all([plain.stop(), filtered.stop()]));
+
+  /** What differs by the request or the moment. */
+  const OF_MOMENT = new Set(['date', 'x-request-id']);
+  const shown = ({ status, headers, text }: Answer, at: Extended) => {
+    const all = [...headers].filter(([name]) => !OF_MOMENT.has(name));
+    return JSON.stringify([status, all, text]).replaceAll(at.url, '');
+  };
+  type Ask = (at: Extended) => Promise<Answer>;
+  const get =
+    (path: string): Ask =>
+    (at) =>
+      call(at, 'GET', path, { key: ownKey });
+  const create = (at: Extended, name: string, headers = {}) =>
+    call(at, 'POST', '/v1/categories', { key: ownKey, body: { name }, headers });
+  const REQUESTS: [status: number, code: string, ask: Ask][] = [
+    [400, 'validation_failed', get('/v1/pets?limit=0')],
+    [400, 'bad_request', get('/v1/usual/number/x')],
+    [401, 'missing_api_key', (at) => call(at, 'GET', '/v1/pets')],
+    [401, 'invalid_credentials', (at) => call(at, 'GET', '/v1/accounts/current')],
+    [401, 'unauthorized', get('/v1/usual/thrown/401')],
+    [403, 'permission_denied', get('/v1/usual/coded/permission_denied')],
+    [404, 'pet_not_found', get('/v1/pets/0')],
+    [404, 'route_not_found', get('/v1/nothing')],
+    [404, 'not_found', get('/v1/usual/thrown/404')],
+    [405, 'method_not_allowed', (at) => call(at, 'PUT', '/v1/pets', { key: ownKey })],
+    [405, 'method_not_allowed', get('/v1/usual/thrown/405')],
+    [409, 'category_exists', (at) => create(at, 'Dogs').then(() => create(at, 'Dogs'))],
+    [409, 'conflict', get('/v1/usual/silent')],
+    [412, 'precondition_failed', get('/v1/usual/coded/precondition_failed')],
+    [
+      422,
+      'idempotency_key_reused',
+      async (at) => {
+        const keyed = { 'Idempotency-Key': randomUUID() };
+        await create(at, randomUUID(), keyed);
+        return create(at, randomUUID(), keyed);
+      },
+    ],
+    [429, 'rate_limited', get('/v1/usual/coded/rate_limited')],
+    [500, 'internal_error', get('/v1/usual/broken')],
+    [500, 'internal_error', get('/v1/usual/secret')],
+    [503, 'service_unavailable', get('/v1/usual/coded/service_unavailable')],
+    [503, 'service_unavailable', get('/v1/usual/thrown/503')],
+  ];
+
+  test.each(REQUESTS)("gives what the product's gives: %i %s", async (status, code, ask) => {
+    const expected = await ask(plain);
+    expectError(expected, status, code);
+    caught.length = 0;
+    expect(shown(await ask(filtered), filtered)).toBe(shown(expected, plain));
+    // A wrong method is answered before any filter.
+    expect(caught.length > 0).toBe(code !== 'method_not_allowed' || caught[0] instanceof HttpException);
+  });
+
+  test.each([
+    [400, 'validation_failed'],
+    [401, 'missing_api_key'],
+    [403, 'permission_denied'],
+    [404, 'pet_not_found'],
+    [405, 'method_not_allowed'],
+    [409, 'category_exists'],
+    [412, 'precondition_failed'],
+    [422, 'idempotency_key_reused'],
+    [429, 'rate_limited'],
+    [503, 'service_unavailable'],
+  ])('at a controller gives the same, and interceptors see an HttpException: %i %s', async (status, code) => {
+    const expected = await get(`/v1/usual/coded/${code}`)(plain);
+    expectError(expected, status, code);
+    caught.length = 0;
+    expect(shown(await get(`/v1/filtered/coded/${code}`)(plain), plain)).toBe(shown(expected, plain));
+    expect(caught).toEqual([[status, expected.body], expect.any(HttpException)]);
+  });
+
+  test('lets no answer that fails after its first byte look whole', async () => {
+    const answer = fetch(`${plain.url}/v1/filtered/begun`);
+    await expect(answer.then((begun) => begun.text())).rejects.toThrow();
+  });
 });

@@ -76,7 +76,7 @@ function faceOf(entry: string): string {
       const { declarations } =
         symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
       // What features add to an interface stands in their files.
-      return declarations!.filter((one) => !/\.(?:errors|permissions)\./.test(one.getSourceFile().fileName));
+      return declarations!.filter((one) => !/\.declarations\./.test(one.getSourceFile().fileName));
     })
     .map(print)
     .join('\n')

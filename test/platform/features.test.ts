@@ -1,12 +1,20 @@
 import 'reflect-metadata';
+import { Controller, forwardRef, Get, Module, type Type } from '@nestjs/common';
+import { Column, Entity, PrimaryColumn, type QueryRunner } from 'typeorm';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { CategoriesModule } from '../../src/categories/categories.module.js';
 import { PetsModule } from '../../src/pets/pets.module.js';
+import { readConfig } from '../../src/config.js';
+import { loadParts, type Parts } from '../../src/load-features.js';
+import { migrate } from '../../src/platform/database/index.js';
 import { Features } from '../../src/platform/features/index.js';
+import { ApiTags } from '@nestjs/swagger';
+import { ApiError, Feature, Operation, Public, violation } from '../../src/platform/index.js';
+import { installJobs } from '../../src/platform/jobs/index.js';
 import { StoreModule } from '../../src/store/store.module.js';
-import { call, createAccount, createKey } from '../../src/testing/client.js';
+import { call, createAccount, createKey, expectError } from '../../src/testing/client.js';
 import {
   createDatabase,
   query,
@@ -14,6 +22,7 @@ import {
   startService,
   type TestedService,
 } from '../../src/testing/service.js';
+import { type Extended, start } from '../support/extended.js';
 import { eventually, newFolder, removeFolders, ROOT, runNode } from '../support/npm.js';
 
 const PROGRAM = fileURLToPath(new URL('../support/with-features.js', import.meta.url));
@@ -123,6 +132,179 @@ describe('Features that are taken out', () => {
   ])('end the start by name where that cannot be: %s', (name, message) => {
     const modules = [PetsModule, CategoriesModule, StoreModule];
     expect(() => Features.of(modules, [name])).toThrow(message);
+  });
+});
+
+/** A feature with an error that others declare with another meaning. */
+function featureOf(name: string, status: number, imports: Type[] = []): Type {
+  const migration = {
+    [`${name}1900000000000`]: class {
+      async up(runner: QueryRunner): Promise<void> {
+        await runner.query(`CREATE TABLE ${name} (id bigint)`);
+      }
+      async down(): Promise<void> {}
+    },
+  }[`${name}1900000000000`]!;
+
+  @Public()
+  @ApiTags(name)
+  @Controller(name)
+  class ThingsController {
+    @Get()
+    @Operation({ id: `get${name}`, summary: 'Fetch', errors: { [`${name}_gone`]: 410 } })
+    async get(): Promise<never> {
+      throw new ApiError('thing_away' as 'pet_not_found');
+    }
+  }
+
+  @Feature({
+    name,
+    tags: { [name]: 'Things.' },
+    migrations: [migration],
+    permissions: { [`${name}:read`]: `Read ${name}.` },
+    errors: {
+      [`${name}_gone`]: { status: 410, meaning: 'It is gone.' },
+      thing_away: { status, meaning: `Away from ${name}.` },
+    },
+    imports,
+    controllers: [ThingsController],
+  })
+  class ThingsModule {}
+  return ThingsModule;
+}
+
+const started: Extended[] = [];
+afterAll(() => Promise.all(started.map((service) => service.stop())));
+
+async function serve(parts: Parts, env: Record<string, string> = {}): Promise<Extended> {
+  const service = await parts.features.run(() => start(parts, env));
+  started.push(service);
+  return service;
+}
+
+test('Two services of one process know each their own errors, permissions, migrations and addresses', async () => {
+  const NAMES = ['rivers', 'hills'];
+  const STATUSES = [404, 409];
+  const services = await Promise.all(
+    NAMES.map(async (name, i) => {
+      const parts = await loadParts({ features: [featureOf(name, STATUSES[i]!)] });
+      const DATABASE_URL = await createDatabase('TEMPLATE migrated');
+      const { migrations } = parts.features;
+      const done = await migrate(readConfig({ DATABASE_URL }), { migrations, install: installJobs });
+      expect(done).toEqual([`${name}1900000000000`]);
+      return serve(parts, { DATABASE_URL, BASE_URL: `https://${name}.example/v1` });
+    }),
+  );
+  const accounts = await Promise.all(services.map((service) => createAccount(service)));
+  for (const round of [0, 1, 2])
+    await Promise.all(
+      services.map(async (service, i) => {
+        const [name, other] = [NAMES[i]!, NAMES[1 - i]!];
+        const answer = await call(service, 'GET', `/v1/${name}`);
+        expect(answer.body).toEqual({
+          code: 'thing_away',
+          message: `Away from ${name}.`,
+          status: STATUSES[i],
+        });
+        expect(answer.headers.get('link')).toBe(
+          `<https://${name}.example/guides/errors#thing_away>; rel="help"`,
+        );
+        expect((await call(service, 'GET', `/v1/${other}`)).status).toBe(404);
+        const { document } = await toldBy(service);
+        const codes = document.components.schemas.ErrorCode!.anyOf![0]!.enum!;
+        expect([codes.includes(`${name}_gone`), codes.includes(`${other}_gone`)]).toEqual([true, false]);
+        const allowed = document.components.schemas.Permission!.enum!;
+        expect([allowed.includes(`${name}:read`), allowed.includes(`${other}:read`)]).toEqual([true, false]);
+        const account = accounts[i]!;
+        const create = (permission: string) =>
+          call(service, 'POST', '/v1/api-keys', {
+            account,
+            body: { name: `Key ${round}`, permissions: [permission] },
+          });
+        expect((await create(`${name}:read`)).status).toBe(201);
+        expectError(await create(`${other}:read`), 400, 'validation_failed');
+        expect((await call(service, 'GET', '/health/ready')).status).toBe(200);
+      }),
+    );
+});
+
+test('A feature that is only loaded, and not in the list, declares nothing: no error, no permission, no table, no constraint', async () => {
+  @Entity('ghosts')
+  class Ghost {
+    @PrimaryColumn('bigint')
+    id!: string;
+
+    @Column('text')
+    name!: string;
+  }
+  const caught = violation(Ghost, 'ghosts_name_key', 'pet_not_found');
+  expect(caught).toThrow();
+  @Feature({
+    name: 'ghosts',
+    entities: [Ghost],
+    permissions: { 'ghosts:read': 'Read.' },
+    errors: { ghost_gone: { status: 410, meaning: 'Gone.' } },
+  })
+  class GhostsModule {}
+  const service = await serve(await loadParts());
+  const { document } = await toldBy(service);
+  expect(JSON.stringify(document)).not.toContain('ghost');
+  const listed = await loadParts({ features: [GhostsModule] });
+  await expect(serve(listed)).rejects.toThrow(
+    "violation(Ghost, 'ghosts_name_key', 'pet_not_found'): no table has a constraint or a unique index of that name.",
+  );
+});
+
+describe('A feature is found wherever it is imported:', () => {
+  @Module({ imports: [featureOf('plains', 404)] })
+  class PlainModule {}
+  @Module({ imports: [forwardRef(() => Further)] })
+  class ReferringModule {}
+  const Further = featureOf('forwards', 404);
+  const Refs = featureOf('refs', 404);
+  @Module({})
+  class DynamicModule {}
+  @Module({})
+  class Between {}
+
+  test.each([
+    ['behind a plain module', 'plains', PlainModule],
+    ['behind a module that refers forward', 'forwards', ReferringModule],
+    ['in a forwardRef', 'refs', forwardRef(() => Refs)],
+    ['behind a dynamic module', 'dynamics', { module: DynamicModule, imports: [featureOf('dynamics', 404)] }],
+    ['as a dynamic module', 'selves', { module: featureOf('selves', 404) }],
+    [
+      'behind two',
+      'twos',
+      { module: DynamicModule, imports: [{ module: Between, imports: [featureOf('twos', 404)] }] },
+    ],
+  ])('%s', async (_where, name, imported) => {
+    @Feature({ name: 'roots', imports: [imported] })
+    class RootModule {}
+    const service = await serve(await loadParts({ features: [RootModule] }));
+    expectError(await call(service, 'GET', `/v1/${name}`), 404, 'thing_away');
+    const { document } = await toldBy(service);
+    expect(document.components.schemas.Permission!.enum).toContain(`${name}:read`);
+  });
+
+  test('behind a promise, it is refused by name', async () => {
+    @Feature({ name: 'roots', imports: [Promise.resolve({ module: featureOf('laters', 404) })] })
+    class RootModule {}
+    const parts = await loadParts({ features: [RootModule] });
+    await expect(serve(parts)).rejects.toThrow(
+      'The feature laters is imported by a promise: add ThingsModule to the list of features.',
+    );
+  });
+
+  test('left out, it is named with what needs it', () => {
+    @Module({ imports: [forwardRef(() => PetsModule)] })
+    class Further {}
+    @Feature({ name: 'clinics', imports: [Further] })
+    class ClinicsModule {}
+    const modules = [PetsModule, CategoriesModule];
+    expect(() => Features.of(modules, ['pets'], [ClinicsModule])).toThrow(
+      'The feature pets cannot be left out: clinics needs it.',
+    );
   });
 });
 

@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import { Client } from 'pg';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import '../support/features.js';
 import { type Answer, call, createKey, expectError } from '../../src/testing/client.js';
 import { Customer, times, untilServed } from '../support/customer.js';
 import { type Extended, startExtended } from '../support/extended.js';

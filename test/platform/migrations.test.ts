@@ -4,7 +4,6 @@ import { Logger } from '@nestjs/common';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import '../support/features.js';
 import { Config } from '../../src/config.js';
 import { loadMigrations, migrate } from '../../src/platform/database/migrate.js';
 import { connect } from '../support/database.js';
@@ -29,7 +28,7 @@ afterAll(async () => {
 });
 
 const config = () => Object.assign(new Config(), { DATABASE_URL: url });
-const migrateNow = () => migrate(config(), () => Promise.resolve());
+const migrateNow = () => migrate(config(), { migrations: [], install: () => Promise.resolve() });
 
 /** Reverts a migration, after those that were run since. */
 async function revert(name: string): Promise<void> {

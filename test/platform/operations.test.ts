@@ -8,8 +8,12 @@ import {
   Get,
   Injectable,
   type MessageEvent,
+  Param,
+  ParseArrayPipe,
+  Patch,
   type PipeTransform,
   Post,
+  Query,
   Res,
   Sse,
   UsePipes,
@@ -23,19 +27,23 @@ import type { Response } from 'express';
 import fc from 'fast-check';
 import { from, type Observable } from 'rxjs';
 import { AfterInsert, DataSource, Entity, type EntitySubscriberInterface } from 'typeorm';
-import '../support/features.js';
+import { Pet } from '../../src/pets/pet.entity.js';
 import { PetsModule } from '../../src/pets/pets.module.js';
 import { referencePage } from '../../src/platform/docs/site/reference.js';
 import { operationsIn, problemsIn } from '../../src/platform/api/sound-operations.js';
 import { DataModule } from '../../src/platform/data/index.js';
+import { OperatorError } from '../../src/platform/process/index.js';
 import { Features } from '../../src/platform/features/index.js';
 import {
   EnumField,
   Feature,
   Idempotent,
+  IfMatch,
   needsBy,
   Operation,
+  Precondition,
   Public,
+  Sunset,
   TextField,
   violation,
 } from '../../src/platform/index.js';
@@ -669,6 +677,10 @@ describe('A declaration that cannot work is refused by name', () => {
     ['has no example of what it gives', { gives: { types: ['text/csv'] } }],
     ['may take a body of at most', { takes: { types: ['text/csv'], maxBytes: 2 ** 26, example: '' } }],
     ['has no example of what it takes', { takes: { types: ['text/csv'], maxBytes: 1 } }],
+    ['may take a body of 0 bytes', { takes: { types: ['application/json'], maxBytes: 0 } }],
+    ['may take -1 seconds', { seconds: -1 }],
+    ['has a success 99', { status: 99 }],
+    ['has an error 200', { errors: { pet_not_found: 200 } }],
   ])('an operation that %s %j', (message, options) => {
     class OneController {
       @Get()
@@ -676,6 +688,141 @@ describe('A declaration that cannot work is refused by name', () => {
       get(): void {}
     }
     expect(problemsIn(operationsIn(OneController)).join('\n')).toContain(`getIt ${message}`);
+  });
+
+  interface Plain {
+    name: string;
+  }
+
+  @Controller('refused')
+  class RefusedController {
+    @Patch()
+    @Operation({ id: 'changeIt', summary: 'It' })
+    change(@IfMatch() _precondition: Precondition): void {}
+
+    @Get('soon')
+    @Operation({ id: 'getSoon', summary: 'It' })
+    @Sunset({ deprecated: '2026-02-30', sunset: 'soon', successor: '/v2/it' })
+    soon(): void {}
+
+    @Get('earlier')
+    @Operation({ id: 'getEarlier', summary: 'It' })
+    @Sunset({ deprecated: '2026-11-21', sunset: '2026-11-20', successor: '/v2/it' })
+    earlier(): void {}
+
+    @Get('elsewhere')
+    @Operation({ id: 'getElsewhere', summary: 'It' })
+    @Sunset({ deprecated: '2026-11-21', sunset: '2030-11-20', successor: 'getIt' })
+    elsewhere(): void {}
+
+    @Post('plain')
+    @Operation({ id: 'createPlain', summary: 'It' })
+    create(@Body() _body: Plain): void {}
+
+    @Post('several')
+    @Operation({ id: 'createSeveral', summary: 'It' })
+    createSeveral(@Body() _body: notes.NoteDto[]): void {}
+
+    @Get('found')
+    @Operation({ id: 'findIt', summary: 'It' })
+    find(@Query() _query: Partial<Plain>, @Param() _params: Plain): void {}
+
+    @Public()
+    @Idempotent()
+    @Post('open')
+    @Operation({ id: 'createOpen', summary: 'It' })
+    createOpen(): void {}
+
+    @Get('habit')
+    habit(): void {}
+
+    @Post('parsed')
+    @Operation({ id: 'createParsed', summary: 'It' })
+    createParsed(
+      @Body(new ParseArrayPipe({ items: notes.NoteDto })) _body: notes.NoteDto[],
+      @Body('a') _a: Plain,
+    ): void {}
+  }
+
+  test.each([
+    ['@IfMatch without @EntityTags', 'changeIt has @IfMatch(), and its controller no @EntityTags().'],
+    ['days that are none', 'getSoon has a @Sunset() of 2026-02-30, soon: write a day as YYYY-MM-DD.'],
+    [
+      'a sunset that comes first',
+      'getEarlier has a @Sunset() on 2026-11-20, before its deprecation on 2026-11-21.',
+    ],
+    ['a successor that is no path', 'getElsewhere has a @Sunset() with the successor getIt: write its path.'],
+    [
+      'a body of an interface',
+      'createPlain has a body that nothing checks: its type must be a class, imported without "type".',
+    ],
+    [
+      'a body of an array',
+      'createSeveral has a body that nothing checks: its type must be a class, imported without "type".',
+    ],
+    [
+      'a query and a path of no class',
+      'findIt has a path and a query that nothing checks: its type must be a class, imported without "type".',
+    ],
+    ['a key of nobody', 'createOpen is public, and @Idempotent() remembers the keys of accounts.'],
+    [
+      'a route as `nest generate` writes it',
+      expect.stringMatching(/^No permission is named for .*RefusedController_habit/),
+    ],
+  ])('%s', (_what, problem) => {
+    const problems = problemsIn(operationsIn(RefusedController));
+    expect(problems).toContain(problem);
+    expect(problems.join()).not.toContain('createParsed has');
+  });
+
+  test('several at once, in one line without a stack', async () => {
+    const start = startExtended(extended.databaseUrl, RefusedController);
+    const error: unknown = await start.catch((refusal: unknown) => refusal);
+    expect(error).toBeInstanceOf(OperatorError);
+    expect((error as Error).message).toMatch(/^changeIt has .*@Public\(\)\.$/);
+  });
+
+  const good = { name: 'dog-walks' };
+  test.each<[Partial<Parameters<typeof Feature>[0]>, string]>([
+    [
+      { name: 'Dog walks' },
+      'The feature Dog walks needs a name of lower-case words with hyphens between them',
+    ],
+    [
+      { permissions: { 'walks: read': '' } },
+      'The feature dog-walks has the permission "walks: read": leave out spaces',
+    ],
+    [
+      { permissions: { 'walks:read,write': '' } },
+      'has the permission "walks:read,write": leave out spaces, commas',
+    ],
+    [
+      { errors: { 'walk-gone': { status: 410, meaning: '' } } },
+      'has the error "walk-gone": write lower-case words',
+    ],
+    [
+      { errors: { walk_gone: { status: 301, meaning: '' } } },
+      'has the error walk_gone with the status 301: it must',
+    ],
+    [
+      {
+        migrations: [
+          class Walks {
+            async up() {}
+            async down() {}
+          },
+        ],
+      },
+      'has the migration Walks: end its name with the time',
+    ],
+    [
+      { guides: [{ title: '', summary: '', file: new URL('file:///no/walks.md') }] },
+      'has the guide /no/walks.md, which is not there',
+    ],
+  ])('a feature %j', (options, message) => {
+    @Feature({ ...good, ...options })
+    class WalksModule {}
+    expect(() => Features.of([PetsModule], [], [WalksModule])).toThrow(message);
   });
 
   test('an idempotent operation that sends its answer itself, before the write is committed', () => {
@@ -1046,9 +1193,9 @@ describe('A declaration that cannot work is refused by name', () => {
 
   // Last, as what is declared stays so.
   test('at the start: a violation of a constraint that no table has', async () => {
-    violation('pets_nam_key', 'pet_not_found');
+    violation(Pet, 'pets_nam_key', 'pet_not_found');
     await expect(startExtended(extended.databaseUrl)).rejects.toThrow(
-      "violation('pets_nam_key', 'pet_not_found'): no table has a constraint or a unique index of that name.",
+      "violation(Pet, 'pets_nam_key', 'pet_not_found'): no table has a constraint or a unique index of that name.",
     );
   });
 });

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { EntityMetadata } from 'typeorm';
 import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
-import '../support/features.js';
 import { INVITATIONS, newSecret } from '../../src/auth/secret.js';
 import { connect, type Connected, type Sent } from '../support/database.js';
 import { addressOf, operations, type Placed } from '../../src/testing/document.js';

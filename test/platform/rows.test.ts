@@ -13,7 +13,6 @@ import {
   PrimaryGeneratedColumn,
 } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
-import '../support/features.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
 import { insert, setting } from '../../src/platform/data/insert.js';
 import { Transactions } from '../../src/platform/data/transactions.js';

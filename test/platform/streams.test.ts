@@ -6,7 +6,6 @@ import { get as httpGet, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import '../support/features.js';
 import { call, createKey } from '../../src/testing/client.js';
 import { query } from '../../src/testing/service.js';
 import { type Extended, startExtended } from '../support/extended.js';

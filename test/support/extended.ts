@@ -1,12 +1,12 @@
 import { Writable } from 'node:stream';
-import { type DynamicModule, type Type, VersioningType } from '@nestjs/common';
+import { type DynamicModule, type Provider, type Type, VersioningType } from '@nestjs/common';
 import { PATH_METADATA } from '@nestjs/common/constants.js';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { pino } from 'pino';
 import { AppModule } from '../../src/app.module.js';
 import { readConfig } from '../../src/config.js';
-import { loadParts } from '../../src/load-features.js';
+import { loadParts, type Parts } from '../../src/load-features.js';
 import { Feature } from '../../src/platform/features/index.js';
 import { serveDocument } from '../../src/platform/docs/openapi/serve-document.js';
 import { HttpAdapter } from '../../src/platform/http/server.js';
@@ -38,15 +38,24 @@ const TAGS = {
  */
 export async function startExtended(
   given: string | Record<string, string>,
-  ...added: (Type | DynamicModule)[]
+  ...added: (Type | Provider | DynamicModule)[]
 ): Promise<Extended> {
+  const isClass = (one: unknown): one is Type => typeof one === 'function';
+  const isController = (one: unknown): one is Type => isClass(one) && Reflect.hasMetadata(PATH_METADATA, one);
+  const isModule = (one: unknown): one is DynamicModule => !isClass(one) && 'module' in (one as object);
+  const controllers = added.filter(isController);
+  const imports = added.filter(isModule);
+  const providers = added.filter((one): one is Provider => !isController(one) && !isModule(one));
+  @Feature({ name: 'extended', tags: TAGS, imports, controllers, providers })
+  class ExtendedModule {}
+  const parts = await loadParts({ features: [ExtendedModule] });
+  return parts.features.run(() => start(parts, given));
+}
+
+/** Starts a service with these features. */
+export async function start(parts: Parts, given: string | Record<string, string>): Promise<Extended> {
   const env: Record<string, string> = typeof given === 'string' ? { DATABASE_URL: given } : given;
   const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
-  const isController = (one: Type) => Reflect.hasMetadata(PATH_METADATA, one);
-  const classes = added.filter((one) => typeof one === 'function');
-  const modules = added.filter((one) => typeof one !== 'function');
-  const controllers = classes.filter(isController);
-  const providers = classes.filter((one) => !isController(one));
   const lines: Record<string, unknown>[] = [];
   const write = (line: Buffer, _encoding: string, done: () => void) => {
     lines.push(JSON.parse(line.toString()));
@@ -55,11 +64,7 @@ export async function startExtended(
   const config = readConfig({ AUTH_LIMIT_PER_MINUTE: '0', ...env, DATABASE_URL: databaseUrl });
 
   const log = pino(new Writable({ write }));
-  @Feature({ name: 'extended', tags: TAGS, imports: modules, controllers, providers })
-  class ExtendedModule {}
-  const parts = await loadParts({ features: [ExtendedModule] });
-
-  const adapter = new HttpAdapter();
+  const adapter = new HttpAdapter(config);
   const app = await NestFactory.create<NestExpressApplication>(AppModule.with(config, log, parts), adapter, {
     abortOnError: false,
     bodyParser: false,

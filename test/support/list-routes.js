@@ -5,7 +5,9 @@ import { openLog } from '../../dist/src/platform/telemetry/log.js';
 
 // Prints every route of the service's router, as JSON: ["GET /v1/pets", …].
 const config = readConfig(process.env);
-const app = await createApplication(config, await openLog(config), await loadParts());
+const log = await openLog(config);
+const parts = await loadParts();
+const app = await parts.features.run(() => createApplication(config, log, parts));
 const { stack } = app.getHttpAdapter().getInstance().router;
 // `_all` answers wrong methods.
 const routes = stack.flatMap(({ route }) =>

@@ -18,7 +18,9 @@ import { ApiTags } from '@nestjs/swagger';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import type { Response } from 'express';
 import { from, map, type Observable } from 'rxjs';
+import type { ErrorCode } from '../../src/platform/api/index.js';
 import {
+  ApiError,
   Idempotent,
   Int64Field,
   Operation,
@@ -193,6 +195,16 @@ export class UsualController {
   @Get('thrown/:status')
   thrown(@Param('status') status: string): never {
     throw new HttpException('The other one is away.', Number(status));
+  }
+
+  @Get('coded/:code')
+  coded(@Param('code') code: ErrorCode): never {
+    throw new ApiError(code);
+  }
+
+  @Get('broken')
+  broken(): never {
+    throw new TypeError('secret');
   }
 
   @Get('silent')

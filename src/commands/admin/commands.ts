@@ -30,8 +30,7 @@ type Add = (usage: string, description: string, ...parts: [...(Argument | Option
 
 /** `petstore admin` */
 export async function admin(args: string[], environment: CommandEnvironment): Promise<number> {
-  // The features bring permissions.
-  await environment.parts();
+  const { features } = await environment.parts();
   const title = 'Manages the accounts and API keys in the database of the configuration.';
   const line = new CommandLine('admin', title, environment);
   const { program } = line;
@@ -42,7 +41,7 @@ export async function admin(args: string[], environment: CommandEnvironment): Pr
   const invitations = 'let people sign up where SIGN_UP is "invite"';
   addInvitations(adder(line, program.command('invitations').description(invitations)));
   addAudit(adder(line, program));
-  return line.run(args);
+  return features.run(() => line.run(args));
 }
 
 function adder(line: CommandLine, group: Command): Add {

@@ -2,10 +2,10 @@ import { type INestApplicationContext, type LoggerService, Module } from '@nestj
 import { NestFactory } from '@nestjs/core';
 import { AuthModule } from '../../auth/auth.module.js';
 import { Config } from '../../config.js';
-import { EnvironmentModule } from '../../environment.module.js';
 import { DataModule } from '../../platform/data/index.js';
 import { commandOptions, DatabaseModule } from '../../platform/database/index.js';
 import { JobsModule } from '../../platform/jobs/index.js';
+import { StartBlock } from '../../platform/process/index.js';
 import { AuditModule, ClosingModule, LimitsModule } from '../../platform/safeguards/index.js';
 
 @Module({
@@ -32,7 +32,13 @@ export async function withContext<Result>(
 ): Promise<Result> {
   // No limits apply to operators, so Redis is not needed.
   const withoutRedis = Object.assign(new Config(), config, { REDIS_URL: undefined });
-  const module = { module: AdminModule, imports: [EnvironmentModule.with(withoutRedis)] };
+  const environment = { provide: Config, useValue: withoutRedis };
+  const module = {
+    module: AdminModule,
+    global: true,
+    providers: [environment, StartBlock],
+    exports: [Config, StartBlock],
+  };
   const app = await NestFactory.createApplicationContext(module, { abortOnError: false, logger });
   try {
     return await work(app);

@@ -52,7 +52,8 @@ export async function boot(
     const service = await serve(database.config, log, parts, stopping, prepare);
     return { ...service, dataPath, demoKey, startCode };
   };
-  return startOnDatabase(config, installJobs, start, stopping);
+  const schema = { migrations: parts.features.migrations, install: installJobs };
+  return startOnDatabase(config, schema, start, stopping);
 }
 
 /** The message of a worker to the primary once it listens. */

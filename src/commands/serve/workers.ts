@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, Module } from '@nestjs/common';
 import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
-import type { Config } from '../../config.js';
-import { EnvironmentModule } from '../../environment.module.js';
+import { Config } from '../../config.js';
 import { type OpenDatabase, startOnDatabase } from '../../platform/database/index.js';
+import type { Features } from '../../platform/features/index.js';
 import {
   ErrorFilter,
   HttpAdapter,
@@ -36,7 +36,12 @@ const DEFAULT_METRICS_PORT = 9464;
  * @param stopping aborts the start, and ends the replacement of workers
  * @throws OperatorError whose message says in one line what is wrong
  */
-export async function bootPrimary(config: Config, log: Log, stopping: AbortSignal): Promise<RunningService> {
+export async function bootPrimary(
+  config: Config,
+  log: Log,
+  { migrations }: Features,
+  stopping: AbortSignal,
+): Promise<RunningService> {
   const start = async (database: OpenDatabase) => {
     const demoKey = await openDemoKey(database, new NestLogger(log));
     const workers = new Workers(config, { DATABASE_URL: database.config.DATABASE_URL! }, stopping);
@@ -53,7 +58,7 @@ export async function bootPrimary(config: Config, log: Log, stopping: AbortSigna
       throw error;
     }
   };
-  return startOnDatabase(config, installJobs, start, stopping);
+  return startOnDatabase(config, { migrations, install: installJobs }, start, stopping);
 }
 
 /** Loads the modules that create the key only if there is a data folder. */
@@ -78,7 +83,7 @@ class WorkerMetricsModule {}
 async function serveMetrics(config: Config, log: Log) {
   const { HOST, METRICS_PORT = await claimPort(DEFAULT_METRICS_PORT, HOST).catch(() => 0) } = config;
   const adapter = new HttpAdapter(config);
-  const module = { module: WorkerMetricsModule, imports: [EnvironmentModule.with(config)] };
+  const module = { module: WorkerMetricsModule, providers: [{ provide: Config, useValue: config }] };
   const options = { abortOnError: false, bodyParser: false, logger: new NestLogger(log), ...ROUTING };
   const app = await (await NestFactory.create(module, adapter, options)).init();
   await adapter.open(METRICS_PORT, HOST).catch((error) => {

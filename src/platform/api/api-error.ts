@@ -1,44 +1,24 @@
 import { STATUS_CODES } from 'node:http';
-import { OperatorError } from '../process/index.js';
-import type { DeclaredErrors } from './declared.js';
-import { PLATFORM_ERRORS } from './platform.errors.js';
-
-/** The definition of an error. */
-export interface ErrorFacts {
-  readonly status: number;
-  readonly meaning: string;
-  /** What a client should do, if the status does not say it. */
-  readonly advice?: string;
-}
-
-/** What clients switch on. A code never changes its meaning. */
-export type ErrorCode = keyof DeclaredErrors;
-
-export type Errors = Readonly<Record<string, ErrorFacts>>;
-
-let registered: Errors = PLATFORM_ERRORS;
-
-/** Registers errors of the service itself, or of its features. @throws OperatorError for a code that is there already */
-export function registerErrors(errors: Errors): void {
-  const twice = Object.keys(errors).find((code) => (registered[code] ?? errors[code]) !== errors[code]);
-  if (twice) throw new OperatorError(`A feature declares the error ${twice}, which the service has itself.`);
-  registered = { ...registered, ...errors };
-}
+import { HttpException } from '@nestjs/common';
+import type { ErrorCode, ErrorFacts } from './declarations.js';
+import { currentRegistry, isInService } from './registry.js';
 
 export function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(registered, code);
+  return Object.hasOwn(currentRegistry().errors, code);
 }
 
-/** @throws Error for an unregistered code: its feature is not loaded */
+/** @throws Error for an unknown code: its feature is not in the list */
 export function factsOf(code: ErrorCode): ErrorFacts {
-  const facts = registered[code];
-  if (!facts) throw new Error(`The error ${code} is not declared.`);
-  return facts;
+  const facts = currentRegistry().errors[code];
+  if (facts) return facts;
+  if (isInService()) throw new Error(`No feature in the list declares the error ${code}.`);
+  // A unit test of a feature's service starts none.
+  return { status: 500, meaning: code };
 }
 
-/** All errors by status, then by code; complete once all features are loaded. */
+/** All errors by status, then by code. */
 export function allErrors(): [ErrorCode, ErrorFacts][] {
-  const all = Object.entries(registered) as [ErrorCode, ErrorFacts][];
+  const all = Object.entries(currentRegistry().errors) as [ErrorCode, ErrorFacts][];
   return all.toSorted(([a, { status }], [b, other]) => status - other.status || (a < b ? -1 : 1));
 }
 
@@ -75,9 +55,11 @@ const HEADERS: Readonly<Record<number, Record<string, string>>> = {
   503: { 'Retry-After': '1' },
 };
 
-/** A failure as the client sees it: the error class that features throw. */
-export class ApiError extends Error {
-  readonly status: number;
+/** The errors by their responses, which is all that a filter hands on to the HTTP adapter. */
+const byResponse = new WeakMap<object, ApiError>();
+
+/** A failure as the client sees it: the error class that features throw. Its response is the specification's Error shape. */
+export class ApiError extends HttpException {
   readonly headers: Record<string, string>;
 
   constructor(
@@ -86,13 +68,19 @@ export class ApiError extends Error {
     { status = factsOf(code).status, headers, cause }: ApiErrorOptions = {},
   ) {
     // An exception of Nest may have no message.
-    super(message || STATUS_CODES[status], { cause });
-    this.status = status;
+    const response = { code, message: message || STATUS_CODES[status]!, status };
+    super(response, status, { cause });
     this.headers = { ...HEADERS[status], ...headers };
+    byResponse.set(response, this);
   }
 
-  /** The body of the answer: the specification's Error shape. */
-  toJSON() {
-    return { code: this.code, message: this.message, status: this.status };
+  /** The body of the answer. */
+  toJSON(): object {
+    return this.getResponse() as object;
   }
+}
+
+/** The error that has a response. */
+export function errorWith(response: object): ApiError | undefined {
+  return byResponse.get(response);
 }

@@ -130,22 +130,22 @@ export const FIELD_RULE = 'field';
 /** Makes the decorator of a field: how it is read, validated, written and documented. */
 export function field(options: FieldOptions, kind: Kind): FieldDecorator {
   const { description, optional = false } = options;
-  const made = new Field(options, kind);
+  const described = new Field(options, kind);
   const validator = {
-    validate: (value: unknown) => value !== undefined && made.accepts(value),
+    validate: (value: unknown) => value !== undefined && described.accepts(value),
     defaultMessage: (about?: { property: string; value: unknown }) =>
-      made.reasons(about!.property, about!.value).join('; '),
+      described.reasons(about!.property, about!.value).join('; '),
   };
   // Swagger lists the property and explores its class; the document has the schema of the field itself.
   const { model } = kind;
   const type = model ? { type: () => model } : { type: 'string' };
-  const property = { description, required: !optional, ...type, [FIELD]: made };
+  const property = { description, required: !optional, ...type, [FIELD]: described };
   const decorate = applyDecorators(
     ApiProperty(property as ApiPropertyOptions),
     ValidateBy({ name: FIELD_RULE, validator }),
     ...(optional ? [ValidateIf((_dto, value) => value !== undefined)] : []),
   ) as PropertyDecorator;
-  return Object.assign(decorate, { field: made });
+  return Object.assign(decorate, { field: described });
 }
 
 /** A field of a path or a query, whose values are text. */

@@ -1,5 +1,6 @@
 import { getSchemaPath } from '@nestjs/swagger';
 import { isUUID } from 'class-validator';
+import { OperatorError } from '../process/index.js';
 import {
   field,
   type FieldDecorator,
@@ -100,7 +101,7 @@ export function EnumField(options: FieldOptions & { name: string; values: Meanin
   const { name, values } = options;
   const meanings = typeof values === 'function' ? values : () => values;
   if (typeof values === 'object' && Object.entries(values).every(isMember))
-    throw new TypeError(`${name}: its values need meanings, as in { [${name}.Value]: 'What it means.' }`);
+    throw new OperatorError(`${name}: its values need meanings, as in { [${name}.Value]: 'What it means.' }`);
   return field(options, {
     schema: { $ref: getSchemaPath(name) },
     enumeration: { name, meanings },

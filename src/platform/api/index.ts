@@ -1,5 +1,6 @@
 export * from './api-error.js';
 export * from './bodies.js';
+export * from './declarations.js';
 export { Deferred, makingDeferred, MakesDeferred } from './deferred.js';
 export { ChangeSchema, ChangeType, type Field, field, type FieldOptions, fieldsIn, JsonText } from './dto.js';
 export * from './fields.js';
@@ -39,6 +40,8 @@ export {
 } from './sound-operations.js';
 export * from './paging.js';
 export * from './permissions.js';
+export { PLATFORM_ERRORS } from './platform.errors.js';
+export * from './registry.js';
 export * from './reply.js';
 export * from './request.js';
 export { DtoPipe, readDto, requireAllowedBody } from './validation.js';

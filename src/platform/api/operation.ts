@@ -11,7 +11,7 @@ import {
 } from '@nestjs/common/constants.js';
 import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { DECORATORS } from '@nestjs/swagger';
-import type { ErrorCode } from './api-error.js';
+import type { ErrorCode } from './declarations.js';
 import type { Gives, Takes } from './bodies.js';
 import type { Serializer } from './dto.js';
 import { type Needs, NeedsBy } from './permissions.js';
@@ -59,6 +59,8 @@ export interface Sunsetting {
   /** First day of the removal, as YYYY-MM-DD (UTC), and its start in milliseconds since 1970. */
   readonly day: string;
   readonly end: number;
+  /** First day of the deprecation, as YYYY-MM-DD (UTC). */
+  readonly deprecated: string;
   /** Path of the operation to use instead. */
   readonly successor: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -135,11 +137,38 @@ const BODIES: readonly RouteParamtypes[] = [
 ];
 const SENDERS: readonly RouteParamtypes[] = [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT];
 
+/** A parameter of a method: the part of the request, the property of it that `data` names, and pipes of its own. */
+interface Parameter {
+  readonly index: number;
+  readonly data?: unknown;
+  readonly pipes?: readonly unknown[];
+}
+
+function parametersOf(controller: object, name: string): [kind: RouteParamtypes, parameter: Parameter][] {
+  const all = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) ?? {}) as Record<string, Parameter>;
+  return Object.entries(all).map(([key, parameter]) => [Number(key.split(':', 1)[0]), parameter]);
+}
+
 /** The indexes of the parameters of a method that are of these kinds. */
 export function indexesOf(kinds: readonly RouteParamtypes[], controller: object, name: string): number[] {
-  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) as object | undefined;
-  const all = Object.keys(parameters ?? {}).map((key) => key.split(':').map(Number) as [number, number]);
-  return all.filter(([kind]) => kinds.includes(kind)).map(([, index]) => index);
+  const all = parametersOf(controller, name);
+  return all.filter(([kind]) => kinds.includes(kind)).map(([, { index }]) => index);
+}
+
+const { BODY: SENT, QUERY, PARAM } = RouteParamtypes;
+/** The parts of a request that have a DTO class. */
+const PARTS = new Map([
+  [SENT, 'body'],
+  [QUERY, 'query'],
+  [PARAM, 'path'],
+]);
+
+/** The parameters of a method that are a whole part of the request, and have no pipe of their own. */
+export function wholeParts(controller: object, name: string): { part: string; index: number }[] {
+  return parametersOf(controller, name).flatMap(([kind, { index, data, pipes = [] }]) => {
+    const part = data === undefined && pipes.length === 0 ? PARTS.get(kind) : undefined;
+    return part === undefined ? [] : [{ part, index }];
+  });
 }
 
 /**
@@ -162,9 +191,7 @@ export function interceptFirst(
 
 /** The index of the body, if the method takes all of it, and no pipe of its own comes between. */
 export function wholeBodyOf(handler: object, controller: Type, name: string): number | undefined {
-  const parameters = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) as
-    Record<string, { index: number; data?: unknown; pipes?: unknown[] }> | undefined;
-  const bodies = Object.entries(parameters ?? {}).filter(([key]) => BODY.includes(Number(key.split(':')[0])));
+  const bodies = parametersOf(controller, name).filter(([kind]) => BODY.includes(kind));
   const hasPipes = [handler, controller].some((target) => Reflect.hasMetadata(PIPES_METADATA, target));
   if (bodies.length !== 1 || hasPipes) return undefined;
   const [, { index, data, pipes = [] }] = bodies[0]!;

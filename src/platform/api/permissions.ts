@@ -1,31 +1,19 @@
 import type { Type } from '@nestjs/common';
 import { ApiError } from './api-error.js';
-import type { DeclaredPermissions } from './declared.js';
+import type { Permission } from './declarations.js';
+import { currentRegistry } from './registry.js';
 
-/** The name of a permission. Keys and accounts store names, so a permission never changes its meaning. */
-export type Permission = keyof DeclaredPermissions;
-
-/** Permissions with their meanings, such as `vets:read` and `vets:write`. */
-export type Permissions = Readonly<Record<string, string>>;
-
-let registered: Permissions = {};
-
-/** Registers the permissions of all features, at the start. */
-export function registerFeaturePermissions(permissions: Permissions): void {
-  registered = permissions;
-}
-
-/** All permissions with their meanings, in the order of the features; complete once the features are loaded. */
-export function allPermissions(): Permissions {
-  return registered;
+/** All permissions with their meanings, in the order of the features. */
+export function allPermissions(): Readonly<Record<string, string>> {
+  return currentRegistry().permissions;
 }
 
 export function permissionNames(): Permission[] {
-  return Object.keys(registered) as Permission[];
+  return Object.keys(allPermissions()) as Permission[];
 }
 
 export function isPermission(value: unknown): value is Permission {
-  return typeof value === 'string' && Object.hasOwn(registered, value);
+  return typeof value === 'string' && Object.hasOwn(allPermissions(), value);
 }
 
 /** Whether a value is a list of permissions without duplicates. */

@@ -111,7 +111,3 @@ export const PLATFORM_ERRORS = {
   internal_error: { status: 500, meaning: 'Something went wrong on our side.' },
   service_unavailable: { status: 503, meaning: 'The service cannot answer right now. Try again shortly.' },
 };
-
-declare module './declared.js' {
-  interface DeclaredErrors extends Record<keyof typeof PLATFORM_ERRORS, true> {}
-}

@@ -124,7 +124,7 @@ export function Sunset({ deprecated, sunset, successor }: SunsetOptions): Method
     Sunset: new Date(end).toUTCString(),
     Link: `<${successor}>; rel="successor-version"`,
   };
-  return Declare({ sunset: { day: sunset, end, successor, headers } });
+  return Declare({ sunset: { day: sunset, end, deprecated, successor, headers } });
 }
 
 /**

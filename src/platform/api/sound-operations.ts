@@ -5,6 +5,7 @@ import { OperatorError } from '../process/index.js';
 import { isErrorCode } from './api-error.js';
 import { EVENTS_TYPE, isRaw, JSON_TYPE } from './bodies.js';
 import { type Enumeration, fieldsIn } from './dto.js';
+import { isDay } from './formats.js';
 import {
   BODY,
   countAddresses,
@@ -20,6 +21,7 @@ import {
   type Success,
   tagsOf,
   wholeBodyOf,
+  wholeParts,
 } from './operation.js';
 import { isPermission, NeedsBy } from './permissions.js';
 import { isMixed } from './validation.js';
@@ -36,6 +38,8 @@ export interface DeclaredOperation extends OperationFacts {
   readonly bodies: readonly Type<object>[];
   /** The class that the method returns, as TypeScript declares it. */
   readonly returned?: object;
+  /** The parts of the request that have no class, so that nothing checks them: `body`, `query`, `path`. */
+  readonly untyped: readonly string[];
   /** The media types of declared answers that are not JSON. */
   readonly notJson: readonly string[];
   readonly sendsItself: boolean;
@@ -88,6 +92,9 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
       parameters: types.filter((type) => typeof type === 'function'),
       returned: Reflect.getMetadata('design:returntype', prototype, name) as object | undefined,
       bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
+      untyped: wholeParts(controller, name).flatMap(({ part, index }) =>
+        isClass(types[index]) ? [] : [part],
+      ),
       notJson: notJsonOf(facts, handler),
       sendsItself: sendsItself(controller, name),
       tags: tagsOf(handler, controller),
@@ -95,6 +102,11 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
       wholeBody: types[wholeBodyOf(handler, controller, name) ?? -1],
     };
   });
+}
+
+/** Whether the type of a parameter is a class: TypeScript writes `Object` for an interface, a union and an import of a type. */
+function isClass(type: unknown): boolean {
+  return type !== undefined && type !== Object && type !== Array;
 }
 
 function notJsonOf({ successes }: OperationFacts, handler: object): string[] {
@@ -129,12 +141,12 @@ export type Tags = Readonly<Record<string, string>>;
 /**
  * Checks the declarations of all operations at the start.
  * @param maxSeconds the longest time that the operator allows an operation
- * @throws OperatorError that names every invalid operation and DTO, and every operation above `maxSeconds`
+ * @throws OperatorError that names every invalid operation and DTO, or every operation above `maxSeconds`
  */
 export function requireSound(modules: ModulesContainer, tags: Tags, maxSeconds: number): void {
   const all = declaredOperations(modules);
   const problems = problemsIn(all, tags);
-  if (problems.length > 0) throw new OperatorError(problems.join('\n'));
+  if (problems.length > 0) throw new OperatorError(problems.join(' '));
   const longer = all.flatMap(({ id, seconds = 0 }) =>
     seconds > maxSeconds ? [`${id} may take ${seconds} seconds`] : [],
   );
@@ -213,19 +225,44 @@ function namedTwice(all: readonly DeclaredOperation[]): string[] {
   ];
 }
 
+/** The problems of a `@Sunset`. */
+function sunsetProblems({ sunset }: DeclaredOperation): string[] {
+  if (!sunset) return [];
+  const { deprecated, day, successor } = sunset;
+  const wrong = [deprecated, day].filter((date) => !isDay(date));
+  if (wrong.length > 0) return [`has a @Sunset() of ${wrong.join(', ')}: write a day as YYYY-MM-DD`];
+  if (day <= deprecated) return [`has a @Sunset() on ${day}, before its deprecation on ${deprecated}`];
+  return successor.startsWith('/') ? [] : [`has a @Sunset() with the successor ${successor}: write its path`];
+}
+
+const isWithin = (status: unknown, least: number, most: number): boolean =>
+  Number.isInteger(status) && Number(status) >= least && Number(status) <= most;
+
 /** Larger bodies belong in object storage. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 /** The problems of one operation, each in a sentence that names the operation. */
 function problemsOf(operation: DeclaredOperation): string[] {
-  const { id, takes, successes } = operation;
-  const { types = [], maxBytes = 0, example } = takes ?? {};
+  const { id, takes, successes, errors, seconds = 1, access, idempotent, untyped } = operation;
+  const { types = [], maxBytes = 1, example } = takes ?? {};
+  const statuses = successes.map(({ status }) => status);
   const lacksExample = ({ gives }: Success) =>
     gives?.example === undefined && gives?.types.some((type) => type !== JSON_TYPE);
   const found = [
     maxBytes > MAX_BYTES && `may take a body of at most ${MAX_BYTES} bytes, not ${maxBytes}`,
     types.some(isRaw) && example === undefined && 'has no example of what it takes',
     successes.some(lacksExample) && 'has no example of what it gives',
+    !(maxBytes > 0) && `may take a body of ${maxBytes} bytes`,
+    !(seconds > 0) && `may take ${seconds} seconds`,
+    !statuses.every((status) => isWithin(status, 200, 399)) && `has a success ${statuses.join(', ')}`,
+    !Object.values(errors).every((status) => isWithin(status, 400, 599)) &&
+      `has an error ${Object.values(errors).join(', ')}`,
+    operation.conditional && !operation.entity && 'has @IfMatch(), and its controller no @EntityTags()',
+    idempotent && access === 'public' && 'is public, and @Idempotent() remembers the keys of accounts',
+    untyped.length > 0 &&
+      !types.some(isRaw) &&
+      `has a ${untyped.join(' and a ')} that nothing checks: its type must be a class, imported without "type"`,
+    ...sunsetProblems(operation),
   ];
   return found.filter((problem) => problem !== false).map((problem) => `${id} ${problem}.`);
 }

@@ -1,35 +1,58 @@
-import { type DataSource, QueryFailedError } from 'typeorm';
-import { ApiError, type ErrorCode } from '../api/index.js';
+import type { Type } from '@nestjs/common';
+import { type DataSource, type ObjectLiteral, QueryFailedError } from 'typeorm';
+import { ApiError, type ErrorCode, isErrorCode } from '../api/index.js';
 import { OperatorError } from '../process/index.js';
 
-const codes = new Map<string, ErrorCode>();
+/** A constraint of an entity's table, and the code of its violation. */
+type Violation = readonly [constraint: string, code: ErrorCode];
 
-/** @throws OperatorError that names the constraints given to `violation` which the database lacks */
+const VIOLATIONS = Symbol('violations of constraints of an entity');
+
+function violationsOf(entity: object): Violation[] {
+  return (Reflect.getOwnMetadata(VIOLATIONS, entity) ?? []) as Violation[];
+}
+
+/**
+ * Checks each `violation` of the tables of a service.
+ * @throws OperatorError that names those of a constraint that no table has, or of an error that no feature declares
+ */
 export async function requireConstraints(database: DataSource): Promise<void> {
-  if (codes.size === 0) return;
+  const all = database.entityMetadatas.flatMap(({ target }) =>
+    typeof target === 'function' ? violationsOf(target).map((one) => [target.name, ...one] as const) : [],
+  );
+  if (all.length === 0) return;
+  const callsOf = (some: typeof all) =>
+    some.map(([entity, constraint, code]) => `violation(${entity}, '${constraint}', '${code}')`).join(', ');
+  const unknown = all.filter(([, , code]) => !isErrorCode(code));
+  if (unknown.length > 0)
+    throw new OperatorError(`${callsOf(unknown)}: no feature in the list declares the error.`);
   const rows = await database.query<{ name: string }[]>(
     `SELECT conname AS name FROM pg_constraint WHERE conname = ANY ($1)
      UNION SELECT relname FROM pg_class WHERE relkind IN ('i', 'I') AND relname = ANY ($1)`,
-    [[...codes.keys()]],
+    [all.map(([, constraint]) => constraint)],
   );
   const found = new Set(rows.map(({ name }) => name));
-  const missing = [...codes].filter(([constraint]) => !found.has(constraint));
+  const missing = all.filter(([, constraint]) => !found.has(constraint));
   if (missing.length === 0) return;
-  const calls = missing.map(([constraint, code]) => `violation('${constraint}', '${code}')`);
   throw new OperatorError(
-    `${calls.join(', ')}: no table has a constraint or a unique index of that name. Use the name in the migration.`,
+    `${callsOf(missing)}: no table has a constraint or a unique index of that name. Use the name in the migration.`,
   );
 }
 
 /**
- * Turns the violation of one constraint of the schema into an API error; rethrows any other error. Declare it beside the
- * service, `const NAME_TAKEN = violation('categories_name_key', 'category_exists')`, and use it as `.catch(NAME_TAKEN)`: an
- * unknown constraint then ends the start.
+ * Turns the violation of one constraint of an entity's table into an API error; rethrows any other error. Declare it beside the
+ * service, `const NAME_TAKEN = violation(Category, 'categories_name_key', 'category_exists')`, and use it as
+ * `.catch(NAME_TAKEN)`: an unknown constraint then ends the start of a service that has the entity.
  * @param constraint the name of the constraint or unique index in the migration
  * @param status if not the code's own, e.g. 400 for a reference in a body
  */
-export function violation(constraint: string, code: ErrorCode, status?: number): (error: unknown) => never {
-  codes.set(constraint, code);
+export function violation(
+  entity: Type<ObjectLiteral>,
+  constraint: string,
+  code: ErrorCode,
+  status?: number,
+): (error: unknown) => never {
+  Reflect.defineMetadata(VIOLATIONS, [...violationsOf(entity), [constraint, code]], entity);
   return (error) => {
     if (error instanceof QueryFailedError && error.driverError.constraint === constraint) {
       throw new ApiError(code, undefined, { status, cause: error });

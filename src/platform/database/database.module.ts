@@ -1,11 +1,19 @@
-import { type DynamicModule, Global, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
-import { DataSource } from 'typeorm';
+import {
+  type DynamicModule,
+  Global,
+  Injectable,
+  Module,
+  type OnApplicationShutdown,
+  type Type,
+} from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { getRepositoryToken, TypeOrmModule } from '@nestjs/typeorm';
+import { DataSource, type DataSourceOptions, type EntitySchema, getMetadataArgsStorage } from 'typeorm';
 import { Config } from '../../config.js';
 import { cached, currentWork, within } from '../process/index.js';
 import { Metrics, MetricsModule } from '../telemetry/index.js';
 import { type ConnectionOptions, Connections } from './connections.js';
-import { loadMigrations } from './migrate.js';
+import { loadMigrations, type Migration } from './migrate.js';
 import { RowStreams } from './row-streams.js';
 import { warnOfMissingTimeouts } from './session-settings.js';
 
@@ -32,10 +40,13 @@ export class SchemaCheck {
     return found ? found.problem : `the database has not answered within ${PATIENCE_MS} ms`;
   }, KEPT);
 
-  constructor(private readonly database: DataSource) {}
+  constructor(
+    private readonly database: DataSource,
+    private readonly ofFeatures: readonly Migration[],
+  ) {}
 
   private async query(): Promise<string | undefined> {
-    this.names ??= loadMigrations().then((migrations) => migrations.map(({ name }) => name));
+    this.names ??= loadMigrations(this.ofFeatures).then((migrations) => migrations.map(({ name }) => name));
     const [state] = await this.database.query<[{ isReadOnly: boolean; applied: string[] }]>(STATE);
     if (state.isReadOnly) return 'the database cannot be written';
     const missing = (await this.names).filter((name) => !state.applied.includes(name));
@@ -75,31 +86,60 @@ class DatabaseMetrics {
   providers: [
     { provide: Connections, inject: [DataSource], useFactory: connect },
     DatabaseMetrics,
-    SchemaCheck,
     RowStreams,
   ],
-  exports: [Connections, SchemaCheck, RowStreams],
+  exports: [Connections, RowStreams],
 })
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(private readonly connections: Connections) {}
 
-  /** @param optionsOf the options for requests, or for a command */
-  static with(optionsOf: (config: Config) => ConnectionOptions): DynamicModule {
+  /**
+   * @param optionsOf the options for requests, or for a command
+   * @param ofFeatures the migrations of features, which the database must have
+   */
+  static with(
+    optionsOf: (config: Config) => ConnectionOptions,
+    ofFeatures: readonly Migration[] = [],
+  ): DynamicModule {
     const typeOrm = TypeOrmModule.forRootAsync({
-      inject: [Config],
+      inject: [Config, ModulesContainer],
       // The first failure ends the start, with its reason. A retry of Nest would log another reason, of a closed database.
-      useFactory: (config: Config) => ({
+      useFactory: (config: Config, modules: ModulesContainer) => ({
         ...optionsOf(config),
         autoLoadEntities: true,
         toRetry: () => false,
+        modules,
       }),
+      dataSourceFactory: (options) => Promise.resolve(new DataSource(ofModules(options as LoadedOptions))),
     });
-    return { module: DatabaseModule, imports: [typeOrm] };
+    const check = {
+      provide: SchemaCheck,
+      inject: [DataSource],
+      useFactory: (database: DataSource) => new SchemaCheck(database, ofFeatures),
+    };
+    return { module: DatabaseModule, imports: [typeOrm], providers: [check], exports: [check] };
   }
 
   onApplicationShutdown(): Promise<void> {
     return this.connections.close();
   }
+}
+
+/** The options of a data source, with the entities of all modules that are loaded in the process. */
+type LoadedOptions = Omit<DataSourceOptions, 'entities'> & {
+  modules: ModulesContainer;
+  entities: (Type | EntitySchema)[];
+};
+
+/** Takes the entities whose repositories the modules of the service provide, and those that their foreign keys refer to. */
+function ofModules({ modules, entities: loaded, ...options }: LoadedOptions): DataSourceOptions {
+  const tokens = new Set([...modules.values()].flatMap(({ providers }) => [...providers.keys()]));
+  const entities = new Set<unknown>(loaded.filter((entity) => tokens.has(getRepositoryToken(entity))));
+  // The set grows while it is walked.
+  for (const entity of entities)
+    for (const { target, type } of getMetadataArgsStorage().foreignKeys)
+      if (target === entity && typeof type === 'function') entities.add((type as () => unknown)());
+  return { ...options, entities: [...entities] } as DataSourceOptions;
 }
 
 async function connect(database: DataSource): Promise<Connections> {

@@ -10,7 +10,7 @@ export { DatabaseModule, SchemaCheck } from './database.module.js';
 export { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 export { codeOf, explain, isUnavailable } from './unavailable.js';
 export { withoutDeadline } from './lent-pool.js';
-export { bringMigrations, migrate } from './migrate.js';
+export { migrate, type Migration } from './migrate.js';
 export { openDatabase, type OpenDatabase, reachDatabase, startOnDatabase } from './open.js';
 export { RowStreams, type Sql } from './row-streams.js';
 export { prepareSession, TIMEOUTS } from './session-settings.js';

@@ -34,8 +34,15 @@ class MigrationLockTimeout implements EntitySubscriberInterface {
   }
 }
 
-/** Installs, or migrates, tables that a library manages itself. */
-export type Install = (session: Pick<ClientBase, 'query'>) => Promise<void>;
+export type Migration = new () => MigrationInterface;
+
+/** What a service adds to the migrations of `src/migrations`. */
+export interface Schema {
+  /** The migrations of its features. */
+  readonly migrations: readonly Migration[];
+  /** Installs, or migrates, tables that a library manages itself. */
+  readonly install: (session: Pick<ClientBase, 'query'>) => Promise<void>;
+}
 
 /**
  * Brings the schema up to date. TypeORM takes no lock, so instances that start together would run a migration twice: an
@@ -44,8 +51,8 @@ export type Install = (session: Pick<ClientBase, 'query'>) => Promise<void>;
  * @throws OperatorError if the database cannot be reached, the advisory lock does not become free, or a migration gets no
  * lock in time
  */
-export async function migrate(config: Config, install: Install): Promise<string[]> {
-  const database = await connect(config);
+export async function migrate(config: Config, { migrations, install }: Schema): Promise<string[]> {
+  const database = await connect(config, migrations);
   const session = database.createQueryRunner();
   try {
     await awaitTurn(session);
@@ -61,10 +68,10 @@ export async function migrate(config: Config, install: Install): Promise<string[
   }
 }
 
-async function connect(config: Config): Promise<DataSource> {
+async function connect(config: Config, further: readonly Migration[]): Promise<DataSource> {
   const database = new DataSource({
     ...sessionOptions(config),
-    migrations: await loadMigrations(),
+    migrations: await loadMigrations(further),
     subscribers: [MigrationLockTimeout],
   });
   return database.initialize().catch((error: unknown) => {
@@ -136,27 +143,18 @@ async function awaitTurn(session: QueryRunner): Promise<void> {
 
 const FOLDER = new URL('../../migrations/', import.meta.url);
 
-type Migration = new () => MigrationInterface;
-
-let featureMigrations: readonly Migration[] = [];
-
-/** Sets the migrations of features, which run beside those of `src/migrations`. */
-export function bringMigrations(migrations: readonly Migration[]): void {
-  featureMigrations = migrations;
-}
-
 /**
  * The classes of `src/migrations`, where a new file needs no registration, and those of features. TypeORM runs those that a
  * database lacks in the order of the timestamps that end their names, even if later ones have run.
  */
-export async function loadMigrations(): Promise<Migration[]> {
+export async function loadMigrations(ofFeatures: readonly Migration[] = []): Promise<Migration[]> {
   const files = (await readdir(FOLDER)).filter((name) => /^\d+-.+(?<!\.d)\.[jt]s$/.test(name)).toSorted();
   const modules = await Promise.all(files.map((name) => import(new URL(name, FOLDER).href)));
   const own = modules.flatMap((module) => Object.values(module as Record<string, Migration>));
-  const duplicate = featureMigrations.find(({ name }) => own.some((migration) => migration.name === name));
+  const duplicate = ofFeatures.find(({ name }) => own.some((migration) => migration.name === name));
   if (duplicate)
     throw new OperatorError(
       `A feature brings the migration ${duplicate.name}, which the service has itself.`,
     );
-  return [...own, ...featureMigrations];
+  return [...own, ...ofFeatures];
 }

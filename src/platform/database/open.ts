@@ -5,7 +5,7 @@ import { OperatorError, type Stoppable, unlessStopped } from '../process/index.j
 import { connectionsOf } from './connection-options.js';
 import { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { FolderInUse } from './embedded/explain-start.js';
-import { type Install, migrate } from './migrate.js';
+import { migrate, type Schema } from './migrate.js';
 import { explain } from './unavailable.js';
 
 /** A database that is ready for connections. */
@@ -54,19 +54,18 @@ function withDatabase(config: Config, url: string): Config {
 
 /**
  * Opens and migrates the database, then runs `start`. Closes the database after the stop, or if the start fails.
- * @param install installs further tables, as for `migrate`
  * @param stopping aborts the start; `start` has to watch it itself
  * @throws OperatorError with a message of one line
  */
 export async function startOnDatabase<Started extends Stoppable>(
   config: Config,
-  install: Install,
+  schema: Schema,
   start: (database: OpenDatabase) => Promise<Started>,
   stopping?: AbortSignal,
 ): Promise<Started> {
   const database = await openDatabase(config, stopping);
   try {
-    await unlessStopped(migrate(database.config, install), stopping);
+    await unlessStopped(migrate(database.config, schema), stopping);
     const started = await start(database);
     const stop = () => started.stop().finally(() => database.close());
     const failures = [started.failure, database.failure].filter((failure) => failure !== undefined);

@@ -1,15 +1,12 @@
+import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import { Module, type ModuleMetadata, type Type } from '@nestjs/common';
-import type { MigrationInterface, ObjectLiteral } from 'typeorm';
-import {
-  type Errors,
-  type Permissions,
-  registerErrors,
-  registerFeaturePermissions,
-  type Tags,
-} from '../api/index.js';
+import { type ForwardReference, Module, type ModuleMetadata, type Type } from '@nestjs/common';
+import { MODULE_METADATA } from '@nestjs/common/constants.js';
+import type { ModulesContainer } from '@nestjs/core';
+import type { ObjectLiteral } from 'typeorm';
+import { type Declarations, PLATFORM_ERRORS, type Registry, type Tags, withRegistry } from '../api/index.js';
 import { DataModule } from '../data/index.js';
-import { bringMigrations } from '../database/index.js';
+import type { Migration } from '../database/index.js';
 import { OperatorError } from '../process/index.js';
 
 /** A page of a feature under `/guides`. */
@@ -22,15 +19,13 @@ export interface FeatureGuide {
 }
 
 /** The parts of a feature: the options of Nest's `@Module`, and the platform's own. */
-export interface FeatureOptions extends ModuleMetadata {
+export interface FeatureOptions extends ModuleMetadata, Declarations {
   /** A unique name in lower case, with hyphens between words: `vets`. */
   readonly name: string;
   /** The tables. Providers can inject the `Repository` and the `FastRepository` of each. */
   readonly entities?: readonly Type<ObjectLiteral>[];
   /** Classes whose names end with a time in milliseconds, by which the migrations of all features are ordered. */
-  readonly migrations?: readonly (new () => MigrationInterface)[];
-  readonly permissions?: Permissions;
-  readonly errors?: Errors;
+  readonly migrations?: readonly Migration[];
   /** The tags of its operations with their descriptions: `{ vets: 'The vets of the store.' }`. */
   readonly tags?: Tags;
   readonly guides?: readonly FeatureGuide[];
@@ -48,35 +43,48 @@ export function Feature(options: FeatureOptions): ClassDecorator {
   };
 }
 
+/** A module in `imports`, as Nest takes it: a class, a dynamic module, a `forwardRef`. */
+type Imported = NonNullable<ModuleMetadata['imports']>[number];
+
 /** The features of a service. */
 export class Features {
   private constructor(
-    /** The listed Nest modules, in their order in the OpenAPI document. */
+    /** The listed Nest modules, also those without `@Feature`, in their order in the OpenAPI document. */
     readonly modules: readonly Type[],
-    /** The options of these modules and of the features that they import. */
+    /** The options of these modules and of all features that they import. */
     private readonly all: readonly FeatureOptions[],
   ) {}
 
   /**
    * @param without names of features of the product to leave out
    * @param further features to add
-   * @throws OperatorError for a module without `@Feature`, two features that define the same name, or a left-out feature
-   * that another imports
+   * @param always what each service declares, whatever its features
+   * @throws OperatorError for an undefined module, two features that define the same name, a left-out feature that
+   * another imports, or options that cannot work
    */
   static of(
     ofProduct: readonly Type[],
     without: readonly string[] = [],
     further: readonly Type[] = [],
+    always: readonly FeatureOptions[] = [],
   ): Features {
-    const names = ofProduct.map((module) => optionsOf(module).name);
+    const names = ofProduct.map((module) => featureOf(module)?.name ?? module.name);
     const unknown = without.find((name) => !names.includes(name));
     if (unknown)
       throw new OperatorError(`There is no feature ${unknown} to leave out, but ${names.join(', ')}.`);
     const modules = [...ofProduct.filter((_, i) => !without.includes(names[i]!)), ...further];
-    const all = modules.map(optionsOf);
-    // The list grows while it is walked: imported features import others.
-    for (const feature of all)
-      all.push(...importedBy(feature, without).filter((imported) => !all.includes(imported)));
+    if (modules.some((module) => module === undefined))
+      throw new OperatorError(
+        'The list of features has an undefined module: its file is in a circle of imports.',
+      );
+    const listed = modules.map(featureOf).filter((feature) => feature !== undefined);
+    const found = new Set([
+      ...always,
+      ...listed,
+      ...modules.flatMap((module) => importedBy(module, without)),
+    ]);
+    const all = [PLATFORM, ...found];
+    for (const feature of found) requireSound(feature);
     refuseDuplicates(all, 'feature', ({ name }) => [name]);
     refuseDuplicates(all, 'entity', ({ entities = [] }) => entities.map(({ name }) => name));
     refuseDuplicates(all, 'error', ({ errors = {} }) => Object.keys(errors));
@@ -96,37 +104,103 @@ export class Features {
     return Object.assign({}, ...this.all.map(({ tags }) => tags)) as Tags;
   }
 
-  /** Registers the errors, permissions and migrations of the features in this process. */
-  register(): this {
-    registerErrors(Object.assign({}, ...this.all.map(({ errors }) => errors)) as Errors);
-    registerFeaturePermissions(
-      Object.assign({}, ...this.all.map(({ permissions }) => permissions)) as Permissions,
-    );
-    bringMigrations(this.all.flatMap(({ migrations = [] }) => migrations));
-    return this;
+  get migrations(): readonly Migration[] {
+    return this.all.flatMap(({ migrations = [] }) => migrations);
+  }
+
+  /** Starts a service, or runs a command, in which these features have declared their errors and permissions, and no others. */
+  run<Result>(start: () => Result): Result {
+    return withRegistry(this.registry, start);
+  }
+
+  /** @throws OperatorError for a feature that only Nest has found: its errors and permissions are unknown */
+  requireKnown(modules: ModulesContainer): void {
+    for (const { metatype } of modules.values()) {
+      const feature = featureOf(metatype);
+      if (feature && !this.all.includes(feature))
+        throw new OperatorError(
+          `The feature ${feature.name} is imported by a promise: add ${metatype.name} to the list of features.`,
+        );
+    }
+  }
+
+  private get registry(): Registry {
+    return {
+      errors: Object.assign({}, ...this.all.map(({ errors }) => errors)) as Registry['errors'],
+      permissions: Object.assign(
+        {},
+        ...this.all.map(({ permissions }) => permissions),
+      ) as Registry['permissions'],
+    };
   }
 }
 
-/** @throws OperatorError for a class without `@Feature` */
-function optionsOf(module: Type): FeatureOptions {
-  const options = featureOf(module);
-  if (options) return options;
-  throw new OperatorError(
-    `${module?.name ?? String(module)} is in the list of features, but has no @Feature.`,
-  );
-}
+const PLATFORM: FeatureOptions = { name: 'petstore/platform', errors: PLATFORM_ERRORS };
 
 function featureOf(module: unknown): FeatureOptions | undefined {
   if (typeof module !== 'function') return undefined;
   return Reflect.getOwnMetadata(FEATURE, module) as FeatureOptions | undefined;
 }
 
-/** The features whose modules a feature imports. @throws OperatorError for a feature that is to be left out */
-function importedBy({ name, imports = [] }: FeatureOptions, without: readonly string[]): FeatureOptions[] {
-  const imported = imports.map(featureOf).filter((feature) => feature !== undefined);
-  const missing = imported.find((feature) => without.includes(feature.name));
-  if (missing) throw new OperatorError(`The feature ${missing.name} cannot be left out: ${name} needs it.`);
-  return imported;
+/**
+ * The features that a module imports, itself or through other modules.
+ * @throws OperatorError for a feature that is to be left out
+ */
+function importedBy(
+  listed: Imported,
+  without: readonly string[],
+  needing = '',
+  seen = new Set<unknown>(),
+): FeatureOptions[] {
+  const imported =
+    'forwardRef' in listed ? (listed as ForwardReference<() => Imported>).forwardRef() : listed;
+  if (seen.has(imported)) return [];
+  seen.add(imported);
+  const { module, imports = [] } = 'module' in imported ? imported : { module: imported };
+  const feature = featureOf(module);
+  if (feature && without.includes(feature.name))
+    throw new OperatorError(`The feature ${feature.name} cannot be left out: ${needing} needs it.`);
+  const ofClass = (Reflect.getMetadata(MODULE_METADATA.IMPORTS, module as Type) ?? []) as Imported[];
+  // Nest itself names an import that is undefined, for a circle of files.
+  const further = [...ofClass, ...imports].filter((one) => one !== undefined && !(one instanceof Promise));
+  const name = feature?.name ?? needing;
+  return [...(feature ? [feature] : []), ...further.flatMap((one) => importedBy(one, without, name, seen))];
+}
+
+const NAME = /^[a-z][a-z\d]*(?:-[a-z\d]+)*$/;
+const CODE = /^[a-z][a-z\d]*(?:_[a-z\d]+)*$/;
+/** What a scope of OAuth may have (RFC 6749, 3.3), but commas, which separate permissions. */
+const PERMISSION = /^[!#-+\--[\]-~]+$/;
+/** TypeORM orders migrations by this time. */
+const WITH_TIME = /\d{13}$/;
+
+/** @throws OperatorError that names what in the options of a feature cannot work */
+function requireSound({
+  name,
+  permissions = {},
+  errors = {},
+  migrations = [],
+  guides = [],
+}: FeatureOptions): void {
+  const refuse = (what: string): never => {
+    throw new OperatorError(`The feature ${name} ${what}.`);
+  };
+  if (!NAME.test(name))
+    refuse('needs a name of lower-case words with hyphens between them, such as dog-walks');
+  for (const permission of Object.keys(permissions))
+    if (!PERMISSION.test(permission))
+      refuse(`has the permission "${permission}": leave out spaces, commas, quotes and backslashes`);
+  for (const [code, { status }] of Object.entries(errors)) {
+    if (!CODE.test(code)) refuse(`has the error "${code}": write lower-case words with _ between them`);
+    if (!Number.isInteger(status) || status < 400 || status > 599)
+      refuse(`has the error ${code} with the status ${status}: it must be from 400 to 599`);
+  }
+  for (const migration of migrations)
+    if (!WITH_TIME.test(migration.name))
+      refuse(`has the migration ${migration.name}: end its name with the time in milliseconds (date +%s000)`);
+  for (const { file } of guides)
+    if (!existsSync(file))
+      refuse(`has the guide ${file.pathname}, which is not there: does the build copy it`);
 }
 
 /** @throws OperatorError if two features define the same name */

@@ -61,6 +61,8 @@ export class Connections {
   constructor(
     private readonly app: Express,
     readonly quotas: Quotas,
+    /** Where the guide on errors is; undefined for the origin of each request. */
+    readonly guideOrigin?: string,
   ) {
     observeAnswers(app.response);
   }
@@ -190,7 +192,7 @@ class Connection {
   /** The error to answer at the end, on the bare socket. */
   private failure?: ErrorCode;
   /** The last request, if it was answered before it had arrived completely. */
-  private early?: IncomingMessage;
+  private unfinished?: IncomingMessage;
   /** The last look at the idle socket, and the start of the idle time, in milliseconds of `performance.now`. */
   private idle = { bytes: 0, seen: -Infinity, since: 0 };
 
@@ -207,6 +209,11 @@ class Connection {
   get isStopped(): boolean {
     const { readableLength = 0, readableHighWaterMark = 1 } = this.current?.request ?? {};
     return readableLength >= readableHighWaterMark;
+  }
+
+  /** Where the guide on errors is. */
+  get guideOrigin(): string | undefined {
+    return this.owner.guideOrigin;
   }
 
   /** Charges the connection to its first account too, unless it is a proxy's, which many clients use. */
@@ -244,7 +251,7 @@ class Connection {
     }
     this.isEnding = true;
     this.failure = failure;
-    if (!current) this.end(this.early);
+    if (!current) this.end(this.unfinished);
     else if (!current.request.complete) this.end(current.request, current);
   }
 
@@ -295,12 +302,12 @@ class Connection {
     this.owner.closed(exchange);
     this.current = undefined;
     this.hasServed = true;
-    this.early = request.complete ? undefined : request;
+    this.unfinished = request.complete ? undefined : request;
     const next = this.waiting.shift();
     if (next) this.intake.done(1);
     // The failure may belong to the last request, which is incomplete.
     if (next && (next[0].request.complete || !this.failure)) this.start(...next);
-    else if (this.failure) this.end(next?.[0].request ?? this.early, next?.[0]);
+    else if (this.failure) this.end(next?.[0].request ?? this.unfinished, next?.[0]);
   }
 
   /**
@@ -314,9 +321,10 @@ class Connection {
     if (isAnswered || !socket.writable) return void socket.destroy();
     const error = new ApiError(failure!);
     this.owner.observer?.refused(error.code);
-    if (!exchange) return refuseOn(socket, error);
+    const { guideOrigin } = this;
+    if (!exchange) return refuseOn(socket, error, guideOrigin);
     exchange.answered();
-    exchange.response.statusCode = error.status;
-    refuseOn(socket, error, requestIdOf(exchange.response));
+    exchange.response.statusCode = error.getStatus();
+    refuseOn(socket, error, guideOrigin, requestIdOf(exchange.response));
   }
 }

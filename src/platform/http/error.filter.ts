@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, NotFoundException } fr
 import { HttpAdapterHost } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { ApiError, type RoutedRequest } from '../api/index.js';
-import { logFailure, nameError, toApiError, writeError } from './errors.js';
+import { nameError, toApiError, writeError } from './errors.js';
 import { Exchange } from './exchange.js';
 import type { HttpAdapter } from './server.js';
 import { failStream } from './streams.js';
@@ -32,10 +32,7 @@ export class ErrorFilter implements ExceptionFilter {
     if (response.headersSent) return failStream(response, exception);
     // A `NotFoundException` from an operation is that operation's 404.
     if (exception instanceof NotFoundException && !request.operation) return this.miss(request, response);
-    const error = toApiError(exception);
-    if (error.status === 405) error.headers.Allow ??= this.host.httpAdapter.routes.allowed(request);
-    logFailure(error, response);
-    writeError(response, error);
+    this.host.httpAdapter.fail(response, toApiError(exception));
   }
 
   /** Answers a request for an unknown address. */

@@ -3,20 +3,16 @@ import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { HttpException, Logger } from '@nestjs/common';
 import type { Request } from 'express';
-import { aboveVersions, ApiError, type ErrorCode, isErrorCode, originOf, requestIdOf } from '../api/index.js';
+import { ApiError, type ErrorCode, errorWith, isErrorCode, originOf, requestIdOf } from '../api/index.js';
 import { isUnavailable } from '../database/index.js';
 import { messageOf } from '../telemetry/index.js';
 import { findHostProblem } from './request-target.js';
 
 /** The service's page about all error codes. */
 const GUIDE = '/guides/errors';
-/** The origin of that page; if empty, the origin of the request. */
-let guideOrigin = '';
 
-/** Sets the origin of the guide that errors link to. */
-export function setGuideOrigin(baseUrl = ''): void {
-  guideOrigin = aboveVersions(baseUrl);
-}
+/** The answer to a request, with where its service has that page: undefined for the origin of the request. */
+type Answer = ServerResponse & { exchange?: { readonly guideOrigin?: string } };
 
 /** Headers that describe the handler's answer; removed when an error replaces the answer. */
 const OF_ANSWER =
@@ -29,7 +25,7 @@ const LINGER_MS = 1_000;
  * A link to the explanation of an error (RFC 8288; `help`: HTML, 4.6.7.7).
  * @param origin if empty, the link is relative to the request (RFC 8288, 3.1)
  */
-function helpLink({ code }: ApiError, origin = guideOrigin): string {
+function helpLink({ code }: ApiError, origin = ''): string {
   return `<${origin}${GUIDE}${isErrorCode(code) ? `#${code}` : ''}>; rel="help"`;
 }
 
@@ -46,12 +42,12 @@ function asResponse(error: ApiError, link: string) {
 }
 
 /** Notes an error for the log line, and sets the `Link` to its explanation. Returns the `Link`. */
-export function nameError(response: ServerResponse, error: ApiError): string {
+export function nameError(response: Answer, error: ApiError): string {
   const request = response.req as Request & { errorCode?: ErrorCode };
   request.errorCode = error.code;
   // The error may be about the host.
-  const hasOrigin = !guideOrigin && !findHostProblem(request);
-  const help = helpLink(error, hasOrigin ? originOf(request) : guideOrigin);
+  const originAsked = () => (findHostProblem(request) ? undefined : originOf(request));
+  const help = helpLink(error, response.exchange?.guideOrigin ?? originAsked());
   // A deprecated operation has linked its successor.
   const earlier = response.getHeader('Link');
   const link = earlier ? [earlier, help].flat().join(', ') : help;
@@ -66,7 +62,8 @@ export function writeError(response: ServerResponse, error: ApiError): void {
     return;
   }
   // A 416 names the length of the resource (RFC 9110, 15.5.17).
-  const range = error.status === 416 ? response.getHeader('Content-Range') : undefined;
+  const status = error.getStatus();
+  const range = status === 416 ? response.getHeader('Content-Range') : undefined;
   for (const name of response.getHeaderNames()) if (OF_ANSWER.test(name)) response.removeHeader(name);
   if (range) response.setHeader('Content-Range', range);
   response.setHeader('Cache-Control', 'no-store');
@@ -74,15 +71,24 @@ export function writeError(response: ServerResponse, error: ApiError): void {
   // A team's throttler may have set it.
   const retryAfter = response.getHeader('Retry-After');
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
-  response.writeHead(error.status, headers).end(body);
+  response.writeHead(status, headers).end(body);
 }
 
-/** Answers invalid or late input on the bare socket, and closes it. */
-export function refuseOn(socket: Socket, error: ApiError, requestId: string = randomUUID()): void {
-  const { headers, body } = asResponse(error, helpLink(error));
+/**
+ * Answers invalid or late input on the bare socket, and closes it.
+ * @param guideOrigin where the service has its guide, if the configuration says it
+ */
+export function refuseOn(
+  socket: Socket,
+  error: ApiError,
+  guideOrigin?: string,
+  requestId: string = randomUUID(),
+): void {
+  const status = error.getStatus();
+  const { headers, body } = asResponse(error, helpLink(error, guideOrigin));
   const all = { ...headers, Connection: 'close', 'X-Request-Id': requestId };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines.join('')}\r\n${body}`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
   // Closing now, with unread bytes, would reset the connection, and the client could lose the answer.
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
@@ -91,10 +97,11 @@ const logger = new Logger('Errors');
 
 /** Logs the cause of a failure with a status from 500 on. */
 export function logFailure(error: ApiError, response: ServerResponse): void {
-  if (error.status < 500) return;
+  const status = error.getStatus();
+  if (status < 500) return;
   const cause = Error.isError(error.cause) ? error.cause : error;
   const line = { requestId: requestIdOf(response), msg: `${error.code}: ${cause.name}: ${messageOf(cause)}` };
-  if (error.status === 500) logger.error(line, cause.stack?.slice(cause.stack.indexOf('\n    at ') + 1));
+  if (status === 500) logger.error(line, cause.stack?.slice(cause.stack.indexOf('\n    at ') + 1));
   else logger.warn(line);
 }
 
@@ -109,29 +116,46 @@ export function toApiError(exception: unknown): ApiError {
 /** Temporary failures of this server or of one behind it: the client should retry. */
 const RETRYABLE = new Set([502, 503, 504]);
 
-/**
- * Converts an exception of Nest: its status and message are for the client. Below 500, the code is HTTP's phrase for the
- * status. A 500, or a status that is no error, reveals nothing.
- */
+/** Converts an exception of Nest: its status and message are for the client. */
 function fromNest(exception: HttpException): ApiError {
-  const status: unknown = exception.getStatus();
   const { cause = exception } = exception;
+  return withStatus(exception.getStatus(), textOf(exception.getResponse(), exception.message), cause);
+}
+
+/** The properties of the bodies that Nest makes. */
+const OF_NEST = new Set(['statusCode', 'message', 'error', 'errorCode']);
+
+/**
+ * The failure that a filter hands on to the HTTP adapter: an `ApiError` by its response; an exception of Nest, or an unexpected
+ * one, by the body that Nest makes. Undefined for a body that a team has made.
+ */
+export function failureWith(body: unknown, status: number): ApiError | undefined {
+  if (status < 300 || typeof body !== 'object' || body === null) return undefined;
+  const error = errorWith(body);
+  const { statusCode } = body as { statusCode?: unknown };
+  if (error || statusCode !== status || !Object.keys(body).every((name) => OF_NEST.has(name))) return error;
+  return withStatus(status, textOf(body));
+}
+
+/** Below 500, the code is HTTP's phrase for the status. A 500, or a status that is no error, reveals nothing. */
+function withStatus(status: unknown, text: string | undefined, cause?: unknown): ApiError {
   if (!isErrorStatus(status) || status === 500) return new ApiError('internal_error', undefined, { cause });
   const phrase = STATUS_CODES[status] ?? 'Bad Request';
   if (status > 500) {
     const code = RETRYABLE.has(status) ? 'service_unavailable' : 'internal_error';
-    return new ApiError(code, textOf(exception), { status, cause });
+    return new ApiError(code, text, { status, cause });
   }
   const code = phrase.toLowerCase().replace(/\W+/g, '_') as ErrorCode;
-  return new ApiError(code, textOf(exception) ?? `${phrase}.`, { status, cause });
+  return new ApiError(code, text ?? `${phrase}.`, { status, cause });
 }
 
 function isErrorStatus(status: unknown): status is number {
   return Number.isInteger(status) && Number(status) >= 300 && Number(status) < 600;
 }
 
-/** The message of an exception, or the joined messages of Nest's ValidationPipe; undefined if empty. */
-function textOf(exception: HttpException): string | undefined {
-  const { message } = Object(exception.getResponse()) as { message?: unknown };
-  return (Array.isArray(message) ? message.join('; ') : exception.message) || undefined;
+/** The message of a response, or the joined messages of Nest's ValidationPipe; undefined if empty. */
+function textOf(response: string | object, otherwise?: string): string | undefined {
+  const { message } = Object(response) as { message?: unknown };
+  if (Array.isArray(message)) return message.join('; ');
+  return (otherwise ?? (typeof message === 'string' ? message : '')) || undefined;
 }

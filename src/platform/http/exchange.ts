@@ -31,6 +31,7 @@ type Answer = ServerResponse & { exchange?: Exchange };
 
 /** The connection of a request, which the account of the request pays for too. */
 interface ChargedConnection {
+  readonly guideOrigin?: string;
   /** @returns false if the account holds too many connections already */
   chargeTo(account: string): boolean;
 }
@@ -55,7 +56,7 @@ const REQUEST_BYTES = 16_000;
 export class Exchange implements Work {
   phase: Phase = 'waiting';
   /** The arrival of the request, in milliseconds of `performance.now`. */
-  readonly from = performance.now();
+  readonly arrivedAt = performance.now();
   /** The network of the client and, after authentication, the account. */
   payers: Payers;
   /** A streamed answer. */
@@ -77,7 +78,7 @@ export class Exchange implements Work {
   /** Milliseconds until the first byte of the answer. */
   private limitMs = TIMEOUTS.request;
   /** The deadline, in milliseconds of `performance.now`; while `reading`, the milliseconds left. */
-  private due = this.from + this.limitMs;
+  private due = this.arrivedAt + this.limitMs;
   private deadline?: NodeJS.Timeout;
 
   /** @param network of the client */
@@ -101,6 +102,11 @@ export class Exchange implements Work {
   /** Whether the request has its answer, or its client has gone. */
   get isOver(): boolean {
     return this.phase === 'answering' || this.phase === 'over';
+  }
+
+  /** Where the guide on errors is; undefined for the origin of the request. */
+  get guideOrigin(): string | undefined {
+    return this.connection.guideOrigin;
   }
 
   get hasOwnTime(): boolean {
@@ -218,7 +224,7 @@ export class Exchange implements Work {
     }
     this.endWork('streaming');
     const isEvents = EVENTS.test(String(type));
-    this.stream = new Stream(this.request, this.response, this.from, isEvents);
+    this.stream = new Stream(this.request, this.response, this.arrivedAt, isEvents);
     this.streams.add(this.stream);
     // Nest turns the time-out off; a client that reads the heartbeats keeps refreshing it.
     if (isEvents) this.request.socket.setTimeout(IDLE_MS);

@@ -89,9 +89,9 @@ class Recorder implements Observer {
   }
 
   /** Records a finished request. The duration of a stream is the time to its first byte. */
-  closed({ request, response, from, stream }: Exchange): void {
+  closed({ request, response, arrivedAt, stream }: Exchange): void {
     const { accountId, errorCode, operation, route, method } = request;
-    const durationMs = performance.now() - from;
+    const durationMs = performance.now() - arrivedAt;
     const operationId = operation?.id ?? NO_ID;
     const { headersSent, statusCode } = response;
     // Neither Node nor `refuseOn` has sent an answer: the client had gone.

@@ -7,6 +7,8 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
 import {
+  aboveVersions,
+  ApiError,
   Deferred,
   entityTag,
   finishing,
@@ -19,7 +21,7 @@ import {
 } from '../api/index.js';
 import { claimPort, listen } from '../process/index.js';
 import { Connections } from './connection.js';
-import { setGuideOrigin } from './errors.js';
+import { failureWith, logFailure, writeError } from './errors.js';
 import { Exchange, IDLE_MS } from './exchange.js';
 import { Quotas } from './quotas.js';
 import { defineQuery } from './request-target.js';
@@ -77,8 +79,8 @@ export class HttpAdapter extends ExpressAdapter {
       const add = (path: string, handler: RequestHandler) => this.routes.add(method, path, handler);
       Object.assign(this, { [method.toLowerCase()]: add });
     }
-    setGuideOrigin(config.BASE_URL);
-    this.connections = new Connections(app, new Quotas());
+    const { BASE_URL } = config;
+    this.connections = new Connections(app, new Quotas(), BASE_URL && aboveVersions(BASE_URL));
     this.keepAliveMs = config.KEEP_ALIVE_SECONDS * 1_000;
   }
 
@@ -91,7 +93,7 @@ export class HttpAdapter extends ExpressAdapter {
 
   /**
    * Writes the value of a controller method with the serializer of its operation; Express's `json` would stringify, hash and
-   * negotiate it. Any other value goes to Express.
+   * negotiate it. Writes the failure that a filter of a team has handed on to Nest's. Any other value goes to Express.
    */
   override reply(response: Response, body: unknown, status = response.statusCode): unknown {
     // A method without `@Operation` has returned it.
@@ -102,6 +104,11 @@ export class HttpAdapter extends ExpressAdapter {
       body.getStream().destroy();
       return response;
     }
+    const { operation } = response.req as Partial<RoutedRequest>;
+    const failure = failureWith(body, status);
+    // Without an operation, Nest has found no route.
+    if (failure)
+      return this.fail(response, operation || status !== 404 ? failure : new ApiError('route_not_found'));
     const final = finishing.get(response);
     if (final?.status !== status) return this.write(response, body, status, textOf(response, body, status));
     // Of what is no JSON otherwise, an idempotent operation has objects alone.
@@ -129,6 +136,20 @@ export class HttpAdapter extends ExpressAdapter {
     response.setHeader('Content-Length', length);
     // Node writes ASCII faster as Latin-1, which has the same bytes.
     return response.end(json.text, length === json.text.length ? 'latin1' : 'utf8');
+  }
+
+  /** Answers with an error, and logs it from 500 on. */
+  fail(response: Response, error: ApiError): void {
+    if (error.getStatus() === 405) error.headers.Allow ??= this.routes.allowed(response.req);
+    logFailure(error, response);
+    writeError(response, error);
+  }
+
+  /** Nest's own filter so ends an answer that has started to fail; the client must not take it for a whole one. */
+  override end(response: Response, message?: string): unknown {
+    if (!response.headersSent || message !== undefined) return super.end(response, message);
+    failStream(response, new Error('The answer failed after its first byte'));
+    return response;
   }
 
   override beforeClose(): void {

@@ -45,10 +45,10 @@ export class StaticContent {
 
   private representation(coding: Coding): Promise<Representation> {
     return this.representations.getOrInsertComputed(coding, () => {
-      const made = this.encode(coding);
+      const encoded = this.encode(coding);
       // A failure is not cached.
-      void made.catch(() => this.representations.delete(coding));
-      return made;
+      void encoded.catch(() => this.representations.delete(coding));
+      return encoded;
     });
   }
 

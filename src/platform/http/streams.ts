@@ -33,10 +33,10 @@ export class Stream {
   constructor(
     readonly request: IncomingMessage,
     private readonly response: ServerResponse,
-    from: number,
+    arrivedAt: number,
     readonly isEvents: boolean,
   ) {
-    this.firstByteMs = this.writtenAt - from;
+    this.firstByteMs = this.writtenAt - arrivedAt;
   }
 
   wrote(chunk: unknown, encoding: unknown): void {

@@ -80,7 +80,8 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   /** Fetches no more jobs; running jobs continue while the HTTP server finishes its requests. */
   onModuleDestroy(): void {
     this.stopping.abort();
-    this.stopped = this.stop();
+    // A start that is refused has not begun any work.
+    this.stopped = this.started ? this.stop(this.started) : this.database.close();
   }
 
   /** Waits for running jobs before the modules that they use close their connections. */
@@ -273,13 +274,11 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     this.logger.warn(`Job ${id} of ${name} has failed: ${reason}`);
   }
 
-  private async stop(): Promise<void> {
-    // The start has failed before.
-    if (!this.started) return;
+  private async stop(started: Promise<void>): Promise<void> {
     const { boss } = this.jobs;
     const within = (ms: number, work: Promise<unknown>) =>
       Promise.race([work.catch(() => {}), sleep(ms, undefined, { ref: false })]);
-    await within(STOP_MS, this.started);
+    await within(STOP_MS, started);
     const names = [FAILED_JOBS.name, ...this.jobs.all.map(({ name }) => name)];
     await within(this.config.SHUTDOWN_GRACE_MS, Promise.all(names.map((name) => boss.offWork(name))));
     await within(STOP_MS, this.putBack());

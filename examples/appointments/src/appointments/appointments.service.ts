@@ -13,7 +13,7 @@ import {
 import { AppointmentChangeDto, ListAppointmentsQuery, NewAppointmentDto } from './appointment.dto.js';
 import { Appointment, AppointmentStatus } from './appointment.entity.js';
 
-const PET_ID_MISSING = violation('appointments_pet_id_fkey', 'pet_not_found', 400);
+const PET_ID_MISSING = violation(Appointment, 'appointments_pet_id_fkey', 'pet_not_found', 400);
 
 /** The appointments of one account each: to any other account they do not exist. */
 @Injectable()

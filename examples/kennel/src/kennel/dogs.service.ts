@@ -20,7 +20,7 @@ import type { ListDogsQuery } from './dog-v2.dto.js';
 import type { BreedCountDto, NewDogDto, SearchQuery } from './kennel.dto.js';
 import { Dog } from './dog.entity.js';
 
-const PHOTO_MISSING = violation('dogs_photo_id_fkey', 'photo_not_found', 400);
+const PHOTO_MISSING = violation(Dog, 'dogs_photo_id_fkey', 'photo_not_found', 400);
 /** Longer than any transaction takes until it commits. */
 const OVERLAP_MS = 10_000;
 const topicOf = (accountId: string) => `dogs of ${accountId}`;

@@ -1,0 +1,18 @@
+import type { Declarations } from 'petstore/platform';
+
+export const DECLARATIONS = {
+  permissions: {
+    'kennel:read': 'Search, export and watch your dogs, and see their photos.',
+    'kennel:write': 'Add and replace your dogs and their photos.',
+  },
+  errors: {
+    dog_not_found: { status: 404, meaning: 'The dog cannot be found.' },
+    photo_not_found: { status: 404, meaning: 'The photo cannot be found.' },
+  },
+} satisfies Declarations;
+
+declare module 'petstore/platform' {
+  interface DeclaredFeatures {
+    kennel: typeof DECLARATIONS;
+  }
+}
