@@ -19,6 +19,7 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { APP_FILTER, BaseExceptionFilter } from '@nestjs/core';
+import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { catchError, type Observable } from 'rxjs';
 import type { ErrorCode } from '../../src/platform/api/index.js';
@@ -576,6 +577,7 @@ describe("A team's filter for everything that hands on to Nest's, such as Sentry
   @Public()
   @UseFilters(TeamFilter)
   @UseInterceptors(Reporting)
+  @ApiTags('tried')
   @Controller('filtered')
   class FilteredController {
     @Get('coded/:code')
