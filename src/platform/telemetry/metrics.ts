@@ -38,11 +38,7 @@ interface Options {
 export class Metrics {
   private readonly registry = new Registry();
   private readonly logger = new Logger(Metrics.name);
-  /**
-   * The metrics in the text format of Prometheus. A metric that cannot be read has no value. Read at most once a second,
-   * however often clients scrape.
-   */
-  readonly text = cached(() => this.registry.metrics(), KEPT);
+  private readonly cachedText = cached(() => this.registry.metrics(), KEPT);
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -74,6 +70,14 @@ export class Metrics {
   /** Durations, in seconds. An observation takes 0.4 µs. */
   histogram<Label extends string>(name: string, help: string, labelNames: Label[]): Histogram<Label> {
     return new Histogram({ name, help, labelNames, buckets: BUCKETS, registers: [this.registry] });
+  }
+
+  /**
+   * The metrics in the text format of Prometheus. A metric that cannot be read has no value. Read at most once a second,
+   * however often clients scrape.
+   */
+  text(): Promise<string> {
+    return this.cachedText();
   }
 
   private register(
