@@ -88,16 +88,18 @@ export class Metrics {
     { labels: labelNames = [], aggregator = 'sum' }: Options,
   ): void {
     const collect = async () => {
-      const figures = await Promise.race([Promise.try(read), timeOut()]).catch((error: Error) => {
-        // A failure would end the whole scrape.
-        this.logger.debug(`${name} cannot be read: ${error.message}`);
-        return [];
-      });
-      metric.reset();
-      // Without labels, that is 0.
-      if (labelNames.length === 0) metric.remove();
-      const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
-      for (const { labels, value } of values) metric.inc(labels, value);
+      try {
+        const figures = await Promise.race([Promise.try(read), timeOut()]);
+        const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
+        metric.reset();
+        for (const { labels, value } of values) metric.inc(labels, value);
+      } catch (error) {
+        // Otherwise the whole scrape would fail.
+        this.logger.debug(`${name} cannot be read: ${(error as Error).message}`);
+        metric.reset();
+        // Without labels, that is 0.
+        if (labelNames.length === 0) metric.remove();
+      }
     };
     const metric = new Kind({ name, help, labelNames, aggregator, registers: [this.registry], collect });
   }
