@@ -116,13 +116,14 @@ describe('The log', () => {
 });
 
 describe('The metrics', () => {
-  test('omit a metric that takes too long to read', async () => {
+  test('omit a metric that takes too long to read, or has a label that it has not named', async () => {
     const metrics = new Metrics();
+    metrics.gauge('unnamed', 'One whose label is not named.', () => [{ labels: { kind: 'a' }, value: 7 }]);
     metrics.gauge('never', 'One that is waited for.', () => new Promise<number>(() => {}));
     metrics.gauge('soon', 'One that is read.', () => Promise.resolve(7));
     const page = await metrics.text();
     expect(page).toMatch(/^soon 7$/m);
-    expect(page).not.toMatch(/^never \d/m);
+    expect(page).not.toMatch(/^(?:never|unnamed)\b.* \d/m);
   });
 
   test('count requests and their durations by operation and status', async () => {

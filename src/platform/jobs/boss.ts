@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { type ClientBase, Pool, type QueryResult } from 'pg';
 import { type ConstructorOptions, type Db, PgBoss, type QueueOptions } from 'pg-boss';
@@ -75,8 +76,12 @@ const STATEMENT_MS = 5_000;
 const LONG = { query_timeout: 120_000 };
 const MAINTENANCE = /^\s*(?:BEGIN|REINDEX)\b/;
 
-/** The start of the `application_name` of these connections; the release follows. */
-export const CONNECTED_AS = 'petstore-jobs ';
+/** The start of the `application_name` of these connections; the release and a mark of the schedules follow. */
+const CONNECTED_AS = 'petstore-jobs ';
+
+const OTHERS = `SELECT DISTINCT split_part(code, ' ', 1) AS release FROM pg_stat_activity,
+  substr(application_name, length($1) + 1) AS code
+  WHERE datname = current_database() AND starts_with(application_name, $1) AND code <> $2`;
 
 /**
  * Connections for jobs alone, past any pooler, so that jobs and requests do not wait for each other. pg-boss's own pool has
@@ -85,6 +90,7 @@ export const CONNECTED_AS = 'petstore-jobs ';
 @Injectable()
 export class JobsDatabase implements Db {
   private readonly pool: Pool;
+  private mark = '';
 
   constructor({ DATABASE_DIRECT_URL, DATABASE_URL }: Config) {
     this.pool = new Pool({
@@ -99,6 +105,19 @@ export class JobsDatabase implements Db {
     });
     // The next statement replaces a broken idle connection. Without a listener, the error would end the process.
     this.pool.on('error', (error) => new Logger('Jobs').debug(error.message));
+  }
+
+  /** Names the connections from now on so that other processes see whether they have the same schedules. */
+  identify(schedules: string[]): void {
+    // Modules may come in any order.
+    this.mark = hash('sha256', schedules.toSorted().join('\n')).slice(0, 8);
+    this.pool.options.application_name = `${CONNECTED_AS}${RELEASE} ${this.mark}`;
+  }
+
+  /** The releases of running processes that have other schedules. */
+  async others(): Promise<string[]> {
+    const { rows } = await this.executeSql(OTHERS, [CONNECTED_AS, `${RELEASE} ${this.mark}`]);
+    return (rows as { release: string }[]).map(({ release }) => release);
   }
 
   /** Runs a statement. */

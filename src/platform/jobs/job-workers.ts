@@ -12,7 +12,7 @@ import type { JobResult, JobWithMetadata } from 'pg-boss';
 import { Config } from '../../config.js';
 import { currentWork, RELEASE, type Work } from '../process/index.js';
 import { messageOf, ThrottledWarning } from '../telemetry/index.js';
-import { CONNECTED_AS, FAILED_JOBS, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
+import { FAILED_JOBS, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
 import { JobError, type JobQueue, reasonIn } from './job.js';
 import { Jobs } from './jobs.js';
 
@@ -42,9 +42,6 @@ const JOBS: Work = { payers: ['jobs'], left: Infinity, isOver: false, whenOver: 
 /** Jobs of releases before 3.0 have no dead letter queue. pg-boss changes no active jobs. */
 const ADOPT = `UPDATE pgboss.job SET dead_letter = $1
   WHERE name = ANY($2) AND dead_letter IS NULL AND state IN ('created', 'retry', 'active')`;
-/** The releases that run. */
-const RUNNING = `SELECT substr(application_name, length($1) + 1) AS release FROM pg_stat_activity
-  WHERE datname = current_database() AND starts_with(application_name, $1)`;
 
 type Fetched = JobWithMetadata<{ payload?: unknown } | null>;
 
@@ -135,21 +132,24 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   /**
-   * Sets the schedules of the code, and removes others; false while a newer release runs, whose schedules they are. The
-   * releases that run are those connected to the database, so that a release that was rolled back takes over too.
+   * Sets the schedules of the code, unless a newer release runs, whose schedules they are; and removes others, unless the same
+   * release runs with other schedules, as in a rolling update of features alone. The releases that run are those connected to
+   * the database, so that a release that was rolled back takes over too.
+   * @returns whether all is done
    */
   private async updateSchedules(): Promise<boolean> {
-    const { rows } = await this.database.executeSql(RUNNING, [CONNECTED_AS]);
-    const newer = (rows as { release: string }[]).find(({ release }) => isNewer(release, RELEASE));
+    const others = await this.database.others();
+    const newer = others.find((release) => isNewer(release, RELEASE));
     if (newer) {
-      this.logger.log(`Release ${newer.release} runs: the schedules are left to it`);
+      this.logger.log(`Release ${newer} runs: the schedules are left to it`);
       return false;
     }
     const { boss } = this.jobs;
-    for (const { name, key } of await boss.getSchedules())
-      if (!this.jobs.find(name)?.cron) await boss.unschedule(name, key);
     for (const { name, cron } of this.jobs.all)
       if (cron) await boss.schedule(name, cron, null, { tz: 'UTC', retentionSeconds: SCHEDULED_SECONDS });
+    if (!others.every((release) => isNewer(RELEASE, release))) return false;
+    for (const { name, key } of await boss.getSchedules())
+      if (!this.jobs.find(name)?.cron) await boss.unschedule(name, key);
     return true;
   }
 

@@ -151,6 +151,8 @@ export class Jobs implements OnApplicationBootstrap {
   /** Creates missing queues, also in a process that only adds jobs. */
   async onApplicationBootstrap(): Promise<void> {
     this.discover();
+    const schedules = this.all.flatMap(({ name, cron }) => (cron ? [`${name} ${cron}`] : []));
+    this.database.identify(schedules);
     const found = await this.boss.getQueues([FAILED_JOBS.name, ...this.queues.keys()]);
     const known = new Set(found.map(({ name }) => name));
     // Whatever becomes of a failed job has to be recorded, however long that takes.

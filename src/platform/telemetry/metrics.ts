@@ -38,11 +38,7 @@ interface Options {
 export class Metrics {
   private readonly registry = new Registry();
   private readonly logger = new Logger(Metrics.name);
-  /**
-   * The metrics in the text format of Prometheus. A metric that cannot be read has no value. Read at most once a second,
-   * however often clients scrape.
-   */
-  readonly text = cached(() => this.registry.metrics(), KEPT);
+  private readonly cachedText = cached(() => this.registry.metrics(), KEPT);
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
@@ -76,6 +72,14 @@ export class Metrics {
     return new Histogram({ name, help, labelNames, buckets: BUCKETS, registers: [this.registry] });
   }
 
+  /**
+   * The metrics in the text format of Prometheus. A metric that cannot be read has no value. Read at most once a second,
+   * however often clients scrape.
+   */
+  text(): Promise<string> {
+    return this.cachedText();
+  }
+
   private register(
     Kind: typeof Counter | typeof Gauge,
     name: string,
@@ -84,16 +88,18 @@ export class Metrics {
     { labels: labelNames = [], aggregator = 'sum' }: Options,
   ): void {
     const collect = async () => {
-      const figures = await Promise.race([Promise.try(read), timeOut()]).catch((error: Error) => {
-        // A failure would end the whole scrape.
-        this.logger.debug(`${name} cannot be read: ${error.message}`);
-        return [];
-      });
-      metric.reset();
-      // Without labels, that is 0.
-      if (labelNames.length === 0) metric.remove();
-      const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
-      for (const { labels, value } of values) metric.inc(labels, value);
+      try {
+        const figures = await Promise.race([Promise.try(read), timeOut()]);
+        const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
+        metric.reset();
+        for (const { labels, value } of values) metric.inc(labels, value);
+      } catch (error) {
+        // Otherwise the whole scrape would fail.
+        this.logger.debug(`${name} cannot be read: ${(error as Error).message}`);
+        metric.reset();
+        // Without labels, that is 0.
+        if (labelNames.length === 0) metric.remove();
+      }
     };
     const metric = new Kind({ name, help, labelNames, aggregator, registers: [this.registry], collect });
   }
