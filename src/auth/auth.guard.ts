@@ -13,7 +13,6 @@ import {
   clientAddress,
   countHeader,
   operationOf,
-  requireAllowedBody,
   requirePermission,
 } from '../platform/api/index.js';
 import { Exchange } from '../platform/http/index.js';
@@ -95,7 +94,6 @@ export class AuthGuard implements CanActivate {
     if (isLate) await this.checkAgain(request, response);
     const { signUp } = request.operation;
     if (signUp) await this.invitations.require((request.body as { invitation?: unknown } | null)?.invitation);
-    await requireAllowedBody(request);
   }
 
   /**

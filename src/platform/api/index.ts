@@ -40,4 +40,4 @@ export * from './paging.js';
 export * from './permissions.js';
 export * from './reply.js';
 export * from './request.js';
-export { DtoPipe, readDto, requireAllowedBody } from './validation.js';
+export { DtoPipe, readDto } from './validation.js';
