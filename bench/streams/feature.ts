@@ -42,12 +42,7 @@ class BulkController {
   ) {}
 
   @Get('rows')
-  @Operation({
-    id: 'bulkRows',
-    summary: 'Export rows',
-    needs: 'pets:read',
-    description: 'As CSV, from the database.',
-  })
+  @Operation({ id: 'bulkRows', summary: 'Export rows', needs: 'pets:read' })
   async exported(@Query() { count }: Amount): Promise<StreamableFile> {
     const rows = await this.rows.stream<{ id: string; text: string }>({
       sql: `SELECT generate_series(1, $1::bigint) AS id, repeat('x', 20) AS text`,
@@ -57,12 +52,7 @@ class BulkController {
   }
 
   @Get('download')
-  @Operation({
-    id: 'bulkDownload',
-    summary: 'Download',
-    needs: 'pets:read',
-    description: 'So many megabytes.',
-  })
+  @Operation({ id: 'bulkDownload', summary: 'Download', needs: 'pets:read' })
   download(@Query() { count }: Amount): StreamableFile {
     return new StreamableFile(Readable.from(megabytes(count)));
   }
@@ -71,7 +61,6 @@ class BulkController {
   @Operation({
     id: 'bulkPicture',
     summary: 'Upload a picture',
-    description: 'Which is counted.',
     needs: 'pets:write',
     takes: { types: ['image/png'], maxBytes: 5_000_000, example: 'x' },
   })
@@ -80,24 +69,13 @@ class BulkController {
   }
 
   @Post('said')
-  @Operation({
-    id: 'bulkSay',
-    summary: 'Say something',
-    needs: 'pets:write',
-    description: 'To all who hear.',
-    status: 204,
-  })
+  @Operation({ id: 'bulkSay', summary: 'Say something', needs: 'pets:write', status: 204 })
   say(@Body() { text }: Said): Promise<void> {
     return this.events.publish('said', text);
   }
 
   @Sse('heard')
-  @Operation({
-    id: 'bulkHear',
-    summary: 'Hear what is said',
-    needs: 'pets:read',
-    description: 'From now on.',
-  })
+  @Operation({ id: 'bulkHear', summary: 'Hear what is said', needs: 'pets:read' })
   heard(): Observable<MessageEvent> {
     return this.events.of<string>('said').pipe(map((data) => ({ data })));
   }

@@ -14,7 +14,6 @@ import {
   clientNetwork,
   countHeader,
   operationOf,
-  requireAllowedBody,
   requirePermission,
 } from '../platform/api/index.js';
 import { Exchange } from '../platform/http/index.js';
@@ -96,7 +95,6 @@ export class AuthGuard implements CanActivate {
     if (isLate) await this.checkAgain(request, response);
     const { signUp } = request.operation;
     if (signUp) await this.invitations.require((request.body as { invitation?: unknown } | null)?.invitation);
-    await requireAllowedBody(request);
   }
 
   /**

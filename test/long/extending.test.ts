@@ -66,43 +66,61 @@ test('The files of new:feature, and the kennel, pass the linters, the compiler, 
   await expectToPass(checkout, NAMES, OTHERS, paths);
 }, 900_000);
 
-/** A controller whose operations name the permissions that they had by their tag and their methods. */
-const withNeeds = (text: string) =>
-  text.replaceAll(/@(Get|Post|Patch|Delete)\([^]*?@Operation\(\{\n/g, (start, method: string) =>
-    start.concat(`    needs: 'appointments:${method === 'Get' ? 'read' : 'write'}',\n`),
-  );
-
-/** A file of 1.1, which imports what it did from where that is now. */
-const readdressed = (text: string) =>
-  withNeeds(text)
-    .replaceAll(/@Tag\('appointments', .*\)/g, "@ApiTags('appointments')")
+/** A file of 2.0 with the changes that docs/versioning.md names. */
+const upgraded = (text: string) =>
+  text
+    .replaceAll(/@(Get|Post|Patch|Delete)\([^]*?@Operation\(\{\n/g, (start, method: string) =>
+      start.concat(`    needs: 'appointments:${method === 'Get' ? 'read' : 'write'}',\n`),
+    )
     .replace(/^(?=import)/, text.includes('@Tag(') ? "import { ApiTags } from '@nestjs/swagger';\n" : '')
     .replace(/\n {2}Tag,|, Tag\b/, '')
+    .replace(/@Tag\('appointments', .*\)/, "@ApiTags('appointments')")
+    .replace(
+      /(?<=name: 'appointments',\n)/,
+      "  tags: { appointments: 'The appointments of your account.' },\n",
+    )
     .replace(/reply\.created\((.*)\);/, '$1;')
-    .replace(/(@Body\(\) body: New.*\n) +@Reply\(\).*\n/, '$1')
+    .replace(/(@Body\(\) body: New.*\n) +@Reply\(\).*\n/, '$1');
+
+/** A file of 1.1, which also imports what it did from where that is now. */
+const readdressed = (text: string) =>
+  upgraded(text)
     .replaceAll(/'\.\.\/platform\/.*'/g, "'petstore/platform'")
     .replaceAll(/'\.\.\/(?:auth|pets)\/.*'/g, "'petstore/product'")
     .replaceAll(/'\.\/support\/.*'/g, "'petstore/testing'");
 
-test('A feature of 1.1 passes its own test with the changes that docs/operating.md names, and no others', async () => {
-  const upgraded = Checkout.copy();
-  // Its module, errors and permissions as they are written now.
-  upgraded.add('examples/appointments/src', 'src');
-  upgraded.insert(
+/** A checkout that lists the appointments, with their files of a release beside it. */
+function withAppointments(version: string): { of: Checkout; old: string } {
+  const of = Checkout.copy();
+  of.insert(
     MODULES,
     '\n/** The features',
     "import { AppointmentsModule } from './appointments/appointments.module.js';\n",
   );
-  upgraded.insert(MODULES, '];', '  AppointmentsModule,\n');
-  const archive = join(ROOT, 'released/appointments-1.1.0.tar.gz');
-  execFileSync('tar', ['-xzf', archive, '-C', join(upgraded.path, 'released')]);
-  const old = 'released/appointments/';
-  for (const path of upgraded.find(`${old}{src/*/*.{dto,entity,controller,service},test/*.test}.ts`))
-    upgraded.write(path.slice(old.length), readdressed(upgraded.read(path)));
+  of.insert(MODULES, '];', '  AppointmentsModule,\n');
+  const archive = join(ROOT, `released/appointments-${version}.tar.gz`);
+  execFileSync('tar', ['-xzf', archive, '-C', join(of.path, 'released')]);
+  return { of, old: 'released/appointments/' };
+}
+
+test('A feature of 2.0 passes its own test with the changes that docs/versioning.md names, and no others', async () => {
+  const { of, old } = withAppointments('2.0.0');
+  for (const path of of.find(`${old}{src,test}/**/*.*`))
+    of.write(path.slice(old.length), upgraded(of.read(path)));
+  await expectToPass(of, ['appointments'], [], '^/appointments');
+  of.remove();
+}, 300_000);
+
+test('A feature of 1.1 passes its own test with the changes that docs/operating.md names besides, and no others', async () => {
+  const { of, old } = withAppointments('1.1.0');
+  // Its module, errors and permissions as they are written now.
+  of.add('examples/appointments/src', 'src');
+  for (const path of of.find(`${old}{src/*/*.{dto,entity,controller,service},test/*.test}.ts`))
+    of.write(path.slice(old.length), readdressed(of.read(path)));
   const migration = 'migrations/1800000000001-appointments.ts';
-  upgraded.write(`src/appointments/${migration}`, upgraded.read(`${old}src/${migration}`));
-  await expectToPass(upgraded, ['appointments'], [], '^/appointments');
-  upgraded.remove();
+  of.write(`src/appointments/${migration}`, of.read(`${old}src/${migration}`));
+  await expectToPass(of, ['appointments'], [], '^/appointments');
+  of.remove();
 }, 300_000);
 
 describe('nest generate, and the scripts of nest new, work as a Nest engineer knows them', () => {

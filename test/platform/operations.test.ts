@@ -1136,7 +1136,7 @@ describe('A declaration that cannot work is refused by name', () => {
     ],
     [
       'needs of a public route',
-      'No key opens getOpened, beside needs: remove that, or @Public() of the method or its controller.',
+      'Keys do not open getOpened, which have needs: remove needs, or @Public() from the method or its controller.',
       [OpenedController],
     ],
     [

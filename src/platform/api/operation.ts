@@ -172,9 +172,9 @@ export function wholeParts(controller: object, name: string): { part: string; in
 }
 
 /**
- * Has an interceptor run before all others of those methods of a controller that read a body. A global one would run for
- * event streams too, whose headers Nest then sends before their method has run: its failure would be no error answer. Those
- * that decorators add run in the order of the decorators.
+ * Has an interceptor run before all others of those methods of a controller that read a body. A global one would cost every
+ * request 2.5 µs, and run for event streams too, whose headers Nest then sends before their method has run: its failure would
+ * be no error answer. Those that decorators add run in the order of the decorators.
  */
 export function interceptFirst(
   interceptor: NestInterceptor,

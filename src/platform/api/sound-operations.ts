@@ -185,7 +185,7 @@ export function problemsIn(all: readonly DeclaredOperation[], described: Tags = 
     closed.length > 0 &&
       `No permission is named for ${closed.join(', ')}: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().`,
     open.length > 0 &&
-      `No key opens ${open.join(', ')}, beside needs: remove that, or @Public() of the method or its controller.`,
+      `Keys do not open ${open.join(', ')}, which have needs: remove needs, or @Public() from the method or its controller.`,
     undeclared.length > 0 &&
       `No feature declares permissions of ${undeclared.join(', ')}: name them in a @Feature that is in the list of features.`,
     unseen.length > 0 &&

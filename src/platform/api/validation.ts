@@ -49,9 +49,6 @@ const libraries = new ValidationPipe({
   exceptionFactory: (errors) => new Faults(errors.flatMap(reasonsOf)),
 });
 
-/** Bodies whose DTO was made before their method's pipes, so that a team's `@Transform` runs once. */
-const madeBefore = new WeakMap<object, unknown>();
-
 /**
  * Converts a body, query or path to its DTO class without its undeclared properties, and validates it: a class of fields by
  * these (0.15 µs for the query of a list), any other type by Nest's `ValidationPipe` with `transform` and `whitelist`.
@@ -61,7 +58,7 @@ export class DtoPipe implements PipeTransform {
   transform(value: unknown, metadata: ArgumentMetadata): unknown {
     const { metatype, type } = metadata;
     if (type === 'custom' || !metatype) return value;
-    const dto = (type === 'body' && madeBefore.get(value as object)) || read(value, metadata);
+    const dto = read(value, metadata);
     return dto instanceof Promise ? dto.then((made) => finish(made, metadata)) : finish(dto, metadata);
   }
 }
@@ -69,31 +66,11 @@ export class DtoPipe implements PipeTransform {
 /** Refuses an invalid part of a request, and a body whose caller lacks the permission for it. */
 function finish(dto: unknown, { metatype, type }: ArgumentMetadata): unknown {
   if (dto instanceof Faults) return refusePart(type, dto.reasons);
-  if (type === 'body' && NeedsBy.isFor(metatype!)) {
-    const request = currentWork.getStore()!.response!.req as AuthenticatedRequest;
-    requireAllowed(request, dto as object);
-  }
+  if (type !== 'body' || !NeedsBy.isFor(metatype!)) return dto;
+  const request = currentWork.getStore()!.response!.req as AuthenticatedRequest;
+  const { needs } = request.operation;
+  if (needs instanceof NeedsBy) needs.require(request, dto as object);
   return dto;
-}
-
-/**
- * Checks the permission that a body needs before its `Idempotency-Key` is looked at. The fields of a form are known later, and
- * an invalid body reaches no method.
- * @throws ApiError `permission_denied`
- */
-export async function requireAllowedBody(request: AuthenticatedRequest): Promise<void> {
-  const { needs } = request.operation;
-  const sent: unknown = request.body;
-  if (!(needs instanceof NeedsBy) || typeof sent !== 'object' || sent === null) return;
-  const made = read(sent, { type: 'body', metatype: needs.body });
-  madeBefore.set(sent, made);
-  const dto = await made;
-  if (!(dto instanceof Faults)) requireAllowed(request, dto as object);
-}
-
-function requireAllowed(request: AuthenticatedRequest, body: object): void {
-  const { needs } = request.operation;
-  if (needs instanceof NeedsBy) needs.require(request, body);
 }
 
 /** The DTO of a value, or what is wrong with it. */
