@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { LendingPg, LentPool } from './lent-pool.js';
 import { Replicas } from './replicas.js';
-import { isLostStatement } from './unavailable.js';
+import { answered503, isLostStatement } from './unavailable.js';
 
 declare global {
   interface JSON {
@@ -103,7 +103,11 @@ export class Connections {
       values: [...values],
       types: EXACT,
     };
-    return (await client.query<Row>({ ...sent, rowMode: 'array' })).rows;
+    try {
+      return (await client.query<Row>({ ...sent, rowMode: 'array' })).rows;
+    } catch (error) {
+      throw answered503(error);
+    }
   }
 }
 
