@@ -160,5 +160,6 @@ describe('nest generate, and the scripts of nest new, work as a Nest engineer kn
       const refused = await node(main);
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(REFUSED) });
     },
+    300_000,
   );
 });
