@@ -75,10 +75,7 @@ const upgraded = (text: string) =>
     .replace(/^(?=import)/, text.includes('@Tag(') ? "import { ApiTags } from '@nestjs/swagger';\n" : '')
     .replace(/\n {2}Tag,|, Tag\b/, '')
     .replace(/@Tag\('appointments', .*\)/, "@ApiTags('appointments')")
-    .replace(
-      /(?<=name: 'appointments',\n)/,
-      "  tags: { appointments: 'The appointments of your account.' },\n",
-    )
+    .replaceAll("violation('appointments", "violation(Appointment, 'appointments")
     .replace(/reply\.created\((.*)\);/, '$1;')
     .replace(/(@Body\(\) body: New.*\n) +@Reply\(\).*\n/, '$1');
 
@@ -105,7 +102,9 @@ function withAppointments(version: string): { of: Checkout; old: string } {
 
 test('A feature of 2.0 passes its own test with the changes that docs/versioning.md names, and no others', async () => {
   const { of, old } = withAppointments('2.0.0');
-  for (const path of of.find(`${old}{src,test}/**/*.*`))
+  // Its module, errors and permissions as they are written now.
+  of.add('examples/appointments/src', 'src');
+  for (const path of of.find(`${old}{src/*/*.{dto,entity,controller,service},test/*.test}.ts`))
     of.write(path.slice(old.length), upgraded(of.read(path)));
   await expectToPass(of, ['appointments'], [], '^/appointments');
   of.remove();
@@ -127,7 +126,10 @@ describe('nest generate, and the scripts of nest new, work as a Nest engineer kn
   const NEST = 'node_modules/@nestjs/cli/bin/nest.js';
   const HABITS = ['start:dev', 'start:debug', 'start:prod', 'test:watch', 'test:cov'];
   const REFUSED =
-    /^petstore: No @Operation\(\) says what a key needs for OwlsController_create, .*@Public\(\)\.\n$/;
+    /^petstore: No permission is named for OwlsController_create, .*@Public\(\)\. .*\.\n$/;
+  const IMPORTS = `import { ApiExcludeController } from '@nestjs/swagger';
+import { Public } from 'petstore/platform';
+`;
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
   /** A repository of `petstore new`, with the packages of this checkout. */
@@ -167,9 +169,9 @@ describe('nest generate, and the scripts of nest new, work as a Nest engineer kn
       const controller = join(cwd, 'src/cats/cats.controller.ts');
       const open = readFileSync(controller, 'utf8')
         .replace('{ Controller }', '{ Controller, Get }')
-        .replace('@Controller', '@Public()\n@Controller')
+        .replace('@Controller', '@Public()\n@ApiExcludeController()\n@Controller')
         .replace('{}', "{\n  @Get()\n  list() {\n    return ['Tom'];\n  }\n}");
-      writeFileSync(controller, `import { Public } from 'petstore/platform';\n${open}`);
+      writeFileSync(controller, `${IMPORTS}${open}`);
       // A team that adds @nestjs/testing may write them.
       writeFileSync(
         join(cwd, 'src/cats/cats.service.spec.ts'),
@@ -188,5 +190,6 @@ describe('nest generate, and the scripts of nest new, work as a Nest engineer kn
       const refused = await node(main);
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(REFUSED) });
     },
+    300_000,
   );
 });

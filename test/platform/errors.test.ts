@@ -21,7 +21,9 @@ import {
 import { APP_FILTER, BaseExceptionFilter } from '@nestjs/core';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
+import { Client } from 'pg';
 import { catchError, type Observable } from 'rxjs';
+import { DataSource } from 'typeorm';
 import type { ErrorCode } from '../../src/platform/api/index.js';
 import { ApiError, Public } from '../../src/platform/index.js';
 import {
@@ -592,13 +594,24 @@ describe("A team's filter for everything that hands on to Nest's, such as Sentry
     }
   }
 
+  @Public()
+  @Controller('slow')
+  class SlowController {
+    constructor(private readonly database: DataSource) {}
+
+    @Get()
+    get(): Promise<unknown> {
+      return this.database.query('SELECT pg_sleep(10)');
+    }
+  }
+
   let plain: Extended;
   let filtered: Extended;
   let ownKey: string;
   beforeAll(async () => {
-    plain = await startExtended({}, UsualController, FilteredController);
+    plain = await startExtended({}, UsualController, SlowController, FilteredController);
     const { databaseUrl: DATABASE_URL } = plain;
-    filtered = await startExtended({ DATABASE_URL }, UsualController, {
+    filtered = await startExtended({ DATABASE_URL }, UsualController, SlowController, {
       provide: APP_FILTER,
       useClass: TeamFilter,
     });
@@ -617,6 +630,15 @@ describe("A team's filter for everything that hands on to Nest's, such as Sentry
     (path: string): Ask =>
     (at) =>
       call(at, 'GET', path, { key: ownKey });
+  /** Asks while another connection has a table. */
+  function whileLocked(table: string, ask: Ask): Ask {
+    return async (at) => {
+      const client = new Client({ connectionString: at.databaseUrl });
+      await client.connect();
+      await client.query(`BEGIN; LOCK TABLE ${table}`);
+      return ask(at).finally(() => client.end());
+    };
+  }
   const create = (at: Extended, name: string, headers = {}) =>
     call(at, 'POST', '/v1/categories', { key: ownKey, body: { name }, headers });
   const REQUESTS: [status: number, code: string, ask: Ask][] = [
@@ -648,6 +670,9 @@ describe("A team's filter for everything that hands on to Nest's, such as Sentry
     [500, 'internal_error', get('/v1/usual/secret')],
     [503, 'service_unavailable', get('/v1/usual/coded/service_unavailable')],
     [503, 'service_unavailable', get('/v1/usual/thrown/503')],
+    // A database that is too slow, for TypeORM and for a `FastRepository`.
+    [503, 'service_unavailable', get('/v1/slow')],
+    [503, 'service_unavailable', whileLocked('categories', get('/v1/categories/1'))],
   ];
 
   test.each(REQUESTS)("gives what the product's gives: %i %s", async (status, code, ask) => {

@@ -228,6 +228,21 @@ test('Two services of one process know each their own errors, permissions, migra
     );
 });
 
+test('An error of a feature has its facts in the services that list it, and its code alone in a unit test', async () => {
+  const { features } = await loadParts();
+  const without = await loadParts({ without: ['store', 'pets'] });
+  expect(features.run(() => new ApiError('pet_not_found').getResponse())).toEqual({
+    code: 'pet_not_found',
+    message: 'The animal cannot be found.',
+    status: 404,
+  });
+  expect(() => without.features.run(() => new ApiError('pet_not_found'))).toThrow(
+    'No feature in the list declares the error pet_not_found.',
+  );
+  expect(new ApiError('pet_not_found')).toMatchObject({ code: 'pet_not_found', status: 500 });
+  expect(new ApiError('rate_limited').getStatus()).toBe(429);
+});
+
 test('A feature that is only loaded, and not in the list, declares nothing: no error, no permission, no table, no constraint', async () => {
   @Entity('ghosts')
   class Ghost {

@@ -8,8 +8,8 @@ type Violation = readonly [constraint: string, code: ErrorCode];
 
 const VIOLATIONS = Symbol('violations of constraints of an entity');
 
-function violationsOf(entity: object): Violation[] {
-  return (Reflect.getOwnMetadata(VIOLATIONS, entity) ?? []) as Violation[];
+function violationsOf(entity: object): ReadonlyMap<string, Violation> {
+  return (Reflect.getOwnMetadata(VIOLATIONS, entity) ?? new Map()) as Map<string, Violation>;
 }
 
 /**
@@ -18,7 +18,9 @@ function violationsOf(entity: object): Violation[] {
  */
 export async function requireConstraints(database: DataSource): Promise<void> {
   const all = database.entityMetadatas.flatMap(({ target }) =>
-    typeof target === 'function' ? violationsOf(target).map((one) => [target.name, ...one] as const) : [],
+    typeof target === 'function'
+      ? [...violationsOf(target).values()].map((one) => [target.name, ...one] as const)
+      : [],
   );
   if (all.length === 0) return;
   const callsOf = (some: typeof all) =>
@@ -52,7 +54,9 @@ export function violation(
   code: ErrorCode,
   status?: number,
 ): (error: unknown) => never {
-  Reflect.defineMetadata(VIOLATIONS, [...violationsOf(entity), [constraint, code]], entity);
+  // A method may call this each time that it is called.
+  const violations = new Map(violationsOf(entity)).set(`${constraint} ${code}`, [constraint, code]);
+  Reflect.defineMetadata(VIOLATIONS, violations, entity);
   return (error) => {
     if (error instanceof QueryFailedError && error.driverError.constraint === constraint) {
       throw new ApiError(code, undefined, { status, cause: error });

@@ -1,15 +1,24 @@
 import type { ClientBase, ClientConfig, PoolConfig } from 'pg';
+import { AdvancedConsoleLogger } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
 import { lendingPg, type Slow } from './lent-pool.js';
 import { CHECK_CLIENT, prepareSession, TIMEOUTS } from './session-settings.js';
+import { answered503 } from './unavailable.js';
 
 /**
  * Options of all pools but that of slow operations. With `pipeline`, the statements of a transaction need not wait for each
  * other.
  */
 const COMMON = { keepAlive: true, pipeline: true, onConnect: prepareSession };
+
+/** TypeORM tells its logger of each failed statement before it wraps the error of `pg`, with all properties of that. */
+class StatementFailures extends AdvancedConsoleLogger {
+  override logQueryError(...[error, ...rest]: Parameters<AdvancedConsoleLogger['logQueryError']>): void {
+    super.logQueryError(answered503(error), ...rest);
+  }
+}
 
 /** The options of the connections for requests: the pool of TypeORM to the primary, and pools to replicas. */
 export function poolOptions(config: Config): ConnectionOptions {
@@ -28,6 +37,7 @@ export function poolOptions(config: Config): ConnectionOptions {
     driver: lendingPg(),
     url: DATABASE_URL,
     applicationName: 'petstore',
+    logger: new StatementFailures(),
     connectTimeoutMS: TIMEOUTS.connect,
     extra: { ...pool, slow: slowOptions(config) },
     preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',

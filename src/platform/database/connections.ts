@@ -9,7 +9,7 @@ import {
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { LendingPg, LentPool } from './lent-pool.js';
 import { Replicas } from './replicas.js';
-import { isLostStatement } from './unavailable.js';
+import { answered503, isLostStatement } from './unavailable.js';
 
 declare global {
   interface JSON {
@@ -138,7 +138,7 @@ async function query(client: PoolClient, statement: Statement, values: readonly 
 }
 
 function failure(error: unknown, { text }: Statement, values: readonly unknown[]): QueryFailedError {
-  return new QueryFailedError(text, values as unknown[], error as Error);
+  return new QueryFailedError(text, values as unknown[], answered503(error as Error));
 }
 
 /** Whether the server has refused a statement, and the connection is good for the next one. */

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import pg, { Pool, type PoolClient, type PoolConfig } from 'pg';
 import { currentWork, NOBODY, type Payers, Quota, type Work } from '../process/index.js';
 import { TIMEOUTS } from './session-settings.js';
-import { isUnavailable, NoConnection } from './unavailable.js';
+import { answered503, isUnavailable, NoConnection } from './unavailable.js';
 
 type Callback = (error?: Error, client?: PoolClient, release?: (reason?: Error | boolean) => void) => void;
 
@@ -105,10 +105,8 @@ export class LentPool extends Pool {
   private async lend(work: Work | undefined): Promise<PoolClient> {
     const payers = work?.payers ?? NOBODY;
     if (!this.quota.tryAcquire(payers))
-      await this.quota.acquire(
-        payers,
-        this.patienceOf(work),
-        () => new NoConnection('No connection was free in time'),
+      await this.quota.acquire(payers, this.patienceOf(work), () =>
+        answered503(new NoConnection('No connection was free in time')),
       );
     try {
       const client = await super.connect();
@@ -119,7 +117,10 @@ export class LentPool extends Pool {
     } catch (error) {
       this.quota.release(payers);
       // Any other failure too, such as a certificate that cannot be read.
-      throw isUnavailable(error) ? error : new NoConnection((error as Error).message, { cause: error });
+      const failure = isUnavailable(error)
+        ? error
+        : new NoConnection((error as Error).message, { cause: error });
+      throw answered503(failure);
     }
   }
 

@@ -50,6 +50,14 @@ export function isUnavailable(error: unknown): boolean {
   return NETWORK.test(code) || (code === 'ENOENT' && syscall === 'connect');
 }
 
+/** What Nest's own filter answers by its status, and without its message: an error of the library `http-errors`. */
+const ANSWERED_503 = { status: 503, statusCode: 503, expose: false };
+
+/** Has Nest's own filter, to which a team's may hand on, answer 503 for an error that means "not now". Returns the error. */
+export function answered503<Failure>(error: Failure): Failure {
+  return isUnavailable(error) ? Object.assign(error as object, ANSWERED_503) && error : error;
+}
+
 /**
  * Whether PostgreSQL has refused to run a prepared statement: its table was changed so that the result has other types, the
  * session has forgotten the statement (`DISCARD ALL`, a pooler), or already has one of that name.

@@ -160,6 +160,7 @@ function importedBy(
   const feature = featureOf(module);
   if (feature && without.includes(feature.name))
     throw new OperatorError(`The feature ${feature.name} cannot be left out: ${needing} needs it.`);
+  // The permissions and errors are needed before Nest reads the modules.
   const ofClass = (Reflect.getMetadata(MODULE_METADATA.IMPORTS, module as Type) ?? []) as Imported[];
   // Nest itself names an import that is undefined, for a circle of files.
   const further = [...ofClass, ...imports].filter((one) => one !== undefined && !(one instanceof Promise));

@@ -143,7 +143,7 @@ function withStatus(status: unknown, text: string | undefined, cause?: unknown):
   const phrase = STATUS_CODES[status] ?? 'Bad Request';
   if (status > 500) {
     const code = RETRYABLE.has(status) ? 'service_unavailable' : 'internal_error';
-    return new ApiError(code, text, { status, cause });
+    return new ApiError(code, text === phrase ? undefined : text, { status, cause });
   }
   const code = phrase.toLowerCase().replace(/\W+/g, '_') as ErrorCode;
   return new ApiError(code, text ?? `${phrase}.`, { status, cause });
