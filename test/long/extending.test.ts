@@ -125,8 +125,7 @@ test('A feature of 1.1 passes its own test with the changes that docs/operating.
 describe('nest generate, and the scripts of nest new, work as a Nest engineer knows them', () => {
   const NEST = 'node_modules/@nestjs/cli/bin/nest.js';
   const HABITS = ['start:dev', 'start:debug', 'start:prod', 'test:watch', 'test:cov'];
-  const REFUSED =
-    /^petstore: No permission is named for OwlsController_create, .*@Public\(\)\. .*\.\n$/;
+  const REFUSED = /^petstore: No permission is named for OwlsController_create, .*@Public\(\)\. .*\.\n$/;
   const IMPORTS = `import { ApiExcludeController } from '@nestjs/swagger';
 import { Public } from 'petstore/platform';
 `;

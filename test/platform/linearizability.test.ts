@@ -201,3 +201,77 @@ test('Of 200 clients of two instances that order the same few animals at once, e
     JOIN pets ON pets.id = pet_id WHERE pets.id = ANY($1) AND pets.status = 'pending'`;
   expect(await query(databaseUrl, sql, [pets])).toEqual([{ orders: 4, pets: 4 }]);
 });
+
+/** What one client did to an order, and what it was told. */
+interface Done {
+  /** The status that it asked for; undefined for a read. */
+  move?: string;
+  /** The status in the answer; undefined for a refusal. */
+  told?: string;
+  from: number;
+  to: number;
+}
+
+const MOVES: Record<string, string[]> = {
+  placed: ['approved', 'cancelled'],
+  approved: ['delivered', 'cancelled'],
+};
+
+/** Whether a history could have happened one after the other, each at a moment between its request and its answer. */
+function isLinearizable(
+  history: readonly Done[],
+  state: string,
+  seen = new Set<string>(),
+  left = history,
+): boolean {
+  if (left.length === 0) return true;
+  const place = `${state} ${left.map((one) => history.indexOf(one)).join()}`;
+  if (seen.has(place)) return false;
+  seen.add(place);
+  const firstEnd = Math.min(...left.map(({ to }) => to));
+  return left.some((one) => {
+    if (one.from > firstEnd) return false;
+    const mayMove = one.move !== undefined && (MOVES[state]?.includes(one.move) ?? false);
+    const isSo = one.move === undefined ? one.told === state : one.told === (mayMove ? one.move : undefined);
+    const next = mayMove ? one.move! : state;
+    return (
+      isSo &&
+      isLinearizable(
+        history,
+        next,
+        seen,
+        left.filter((other) => other !== one),
+      )
+    );
+  });
+}
+
+test('What 16 clients of two instances are told of one order could have happened one after the other', async () => {
+  const CLIENTS = 16;
+  const asked = [undefined, 'approved', 'delivered', 'cancelled'];
+  for (let round = 0; round < (isThorough ? 100 : 15); round++) {
+    const order = await place(await addPet('available'));
+    const history = await times(CLIENTS, async (client): Promise<Done> => {
+      // Each status first in another round.
+      const move = asked[(client * (1 + (round % 3)) + round) % asked.length];
+      const from = performance.now();
+      const { status, item } = await ask(
+        move === undefined
+          ? { method: 'GET', path: `/v1/store/orders/${order.item.id}` }
+          : { method: 'PATCH', path: `/v1/store/orders/${order.item.id}`, body: { status: move } },
+      );
+      if (status !== 200) expect(status).toBe(409);
+      const told = status === 200 ? item.status : undefined;
+      return { move, told, from, to: performance.now() };
+    });
+    expect({ history, isLinearizable: isLinearizable(history, 'placed') }).toMatchObject({
+      isLinearizable: true,
+    });
+  }
+  // The canary: a read of a status that was not there yet.
+  const early = [
+    { told: 'approved', from: 0, to: 1 },
+    { move: 'approved', told: 'approved', from: 2, to: 3 },
+  ];
+  expect(isLinearizable(early, 'placed')).toBe(false);
+});

@@ -102,6 +102,30 @@ describe('A transaction', () => {
     await expect(twice).rejects.toMatchObject({ driverError: { code: '23505' } });
   });
 
+  test('goes on without the answer to a statement that needs none, whose failure it throws', async () => {
+    sent.length = 0;
+    const order: string[] = [];
+    await transactions.run(async () => {
+      await transactions.unanswered(
+        entries.addRow({ label: 'unanswered' }).then(() => order.push('answered')),
+      );
+      order.push('gone on');
+      await entries.addRow({ label: 'answered' });
+    });
+    expect([order, await stored('unanswered', 'answered')]).toEqual([['gone on', 'answered'], 2]);
+    for (const later of [() => entries.addRow({ label: 'later' }), () => Promise.resolve()]) {
+      const failing = transactions.run(async () => {
+        await transactions.unanswered(entries.addRow({ label: 'unanswered' }));
+        await later();
+      });
+      await expect(failing).rejects.toMatchObject({ driverError: { code: '23505' } });
+    }
+    expect(await stored('later')).toBe(0);
+    await expect(transactions.unanswered(entries.addRow({ label: 'answered' }))).rejects.toThrow(
+      'duplicate key',
+    );
+  });
+
   test.each<[what: string, ask: () => Promise<unknown>]>([
     ['a row', () => entries.addRow({ label: 'Late' })],
     ['a part', () => transactions.run(() => Promise.resolve())],

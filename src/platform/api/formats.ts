@@ -1,4 +1,5 @@
 import { isEmail } from 'class-validator';
+import { parseExactly } from '../process/index.js';
 
 // Formats that JSON has no type for: numbers with every digit, texts that can be stored, days, times, addresses.
 
@@ -8,8 +9,6 @@ const sources = new WeakMap<object, Map<string, string>>();
 const INTEGER = /^-?\d+$/;
 // A fraction that a double may round away, such as 0.99999999999999999999 or 1e-400.
 const FRACTION = /\.\d*[1-9]|[eE]-\d{3}/;
-// A number of sixteen digits, with or without a decimal point, or with an exponent, may not fit a double.
-const MAY_LOSE_DIGITS = /(?:\d\.?){16}|\d[eE](?:\+?\d|-\d{3})/;
 /** Longer numbers are neither amounts nor ids, and `BigInt` takes 50 ms for 100,000 digits, 4 s for 4 million. */
 const MAX_NUMBER_LENGTH = 100;
 /** No id reaches this, and BigInt would take long to write such a number. */
@@ -17,21 +16,18 @@ const ABOVE_INT64 = 2 ** 64;
 
 /**
  * Parses JSON without losing digits: an integer beyond 2^53 − 1, of at most a hundred digits, becomes a bigint; a fraction that
- * would round to an integer becomes NaN; `numberText` returns the sent digits of any number. The exact path costs a call per
- * value, so it runs only if a number may need it.
- * @throws SyntaxError, or RangeError if the text nests too deeply
+ * would round to an integer becomes NaN; `numberText` returns the sent digits of any number.
+ * @throws as `parseExactly`
  */
 export function parseJson(text: string): unknown {
-  if (!MAY_LOSE_DIGITS.test(text)) return JSON.parse(text);
-  return JSON.parse(text, exactly);
+  return parseExactly(text, exactly);
 }
 
-function exactly(this: unknown, key: string, value: unknown, { source }: { source?: string }): unknown {
-  if (typeof value !== 'number' || source === undefined) return value;
+function exactly(source: string, value: number, holder: object, name: string): unknown {
   if (INTEGER.test(source))
     return Number.isSafeInteger(value) || source.length > MAX_NUMBER_LENGTH ? value : BigInt(source);
   if (source === String(value)) return value;
-  sources.getOrInsertComputed(this as object, () => new Map()).set(key, source);
+  sources.getOrInsertComputed(holder, () => new Map()).set(name, source);
   if (!Number.isInteger(value)) return value;
   if (!Number.isSafeInteger(value) && Math.abs(value) < ABOVE_INT64) return unitsOf(source, 0) ?? NaN;
   return FRACTION.test(source) && unitsOf(source, 0) === undefined ? NaN : value;

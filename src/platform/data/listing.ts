@@ -220,7 +220,7 @@ export function isExactKey(type: string, value: unknown): value is string {
 
 /** A text that no other value of the column has. */
 export function textOf(value: unknown): string {
-  // The plain text is that of null, also in cursors of earlier releases. No text in PostgreSQL has a NUL.
+  // The text `null` differs from NULL by a NUL, which no text in PostgreSQL has.
   if (value === 'null') return 'null\0';
   return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | bigint | boolean}`;
 }

@@ -15,6 +15,10 @@ interface Session {
   hasEnded: boolean;
   /** The failure of a nested `run`, which undoes the whole transaction. */
   failure?: { readonly error: unknown };
+  /** Statements whose answers nobody waits for; none rejects. */
+  readonly unanswered: Promise<unknown>[];
+  /** The failure of one of them, which later statements fail for. */
+  cause?: { readonly error: unknown };
   /** Its last statement with its values, sent together with COMMIT. */
   last?: readonly [Statement, readonly unknown[]];
 }
@@ -71,6 +75,16 @@ export class Transactions {
     return result;
   }
 
+  /**
+   * Goes on without the answer to a statement that needs none, so that the next one need not wait for it. A failure undoes the
+   * open transaction, which throws it; outside of a transaction, waits for the answer.
+   */
+  async unanswered(statement: Promise<unknown>): Promise<void> {
+    const { current } = this;
+    if (!current) await statement;
+    else current.unanswered.push(statement.catch((error: unknown) => (current.cause ??= { error })));
+  }
+
   /** Sends a statement last, together with COMMIT. @throws Error without an open transaction, or for a second statement */
   last(statement: Statement, values: readonly unknown[]): void {
     const { current } = this;
@@ -102,10 +116,16 @@ export class Transactions {
     manager: EntityManager,
     work: (transaction: EntityManager) => Promise<T>,
   ): Promise<{ result: T; isWhole: Promise<unknown> }> {
-    const session: Session = { manager, hasEnded: false };
+    const session: Session = { manager, hasEnded: false, unanswered: [] };
     try {
-      const result = await this.sessions.run(session, () => work(manager));
-      if (session.failure) throw session.failure.error;
+      const result = await this.sessions
+        .run(session, () => work(manager))
+        .finally(() => Promise.all(session.unanswered))
+        .catch((error: unknown) => {
+          throw session.cause ? session.cause.error : error;
+        });
+      const failure = session.cause ?? session.failure;
+      if (failure) throw failure.error;
       const client = (await manager.queryRunner!.connect()) as Connected;
       // `send` has sent the statement when it returns, and COMMIT is sent after this method.
       const [last, values] = session.last ?? [PROBE, []];

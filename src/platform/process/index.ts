@@ -1,6 +1,7 @@
 export * from './cached.js';
 export * from './claim-port.js';
 export * from './config-rules.js';
+export * from './exact-json.js';
 export * from './identity-provider.js';
 export * from './lifecycle.js';
 export * from './quota.js';

@@ -9,6 +9,7 @@ import {
   DataModule,
   FastRepository,
   InjectFastRepository,
+  Transactions,
 } from '../data/index.js';
 import { type Job, Scheduled } from '../jobs/index.js';
 import { AuditRecord } from './audit-record.entity.js';
@@ -40,11 +41,14 @@ const PAGE = 1_000;
 /** The record of who has changed what. */
 @Injectable()
 export class AuditLog {
-  constructor(@InjectFastRepository(AuditRecord) private readonly records: FastRepository<AuditRecord>) {}
+  constructor(
+    @InjectFastRepository(AuditRecord) private readonly records: FastRepository<AuditRecord>,
+    private readonly transactions: Transactions,
+  ) {}
 
   /** Records changes. Call it in their transaction, so that both or neither are stored. */
   async add(...changes: Change[]): Promise<void> {
-    await this.records.addRows(changes.map(recordOf));
+    await this.transactions.unanswered(this.records.addRows(changes.map(recordOf)));
   }
 
   /** The record of a new row, with its id as the subject: a part of its `insert`. */

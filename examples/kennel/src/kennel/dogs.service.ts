@@ -54,7 +54,7 @@ export class DogsService {
       .run(async (manager) => {
         // Of several requests at once, one adds the row, and the others wait for it.
         const add = manager.createQueryBuilder().insert().into(Dog).orIgnore().returning('id');
-        const { raw } = await add.values({ id, accountId, ...values }).execute();
+        const { raw } = await add.values({ id, accountId, ...values } as object).execute();
         const isNew = (raw as unknown[]).length > 0;
         const dog = await this.dogs.changeRow({ id, accountId }, 'dog_not_found', (found) => {
           if (!isNew) Object.assign(found, values, { updatedAt: new Date() });
