@@ -595,6 +595,7 @@ describe("A team's filter for everything that hands on to Nest's, such as Sentry
   }
 
   @Public()
+  @ApiTags('tried')
   @Controller('slow')
   class SlowController {
     constructor(private readonly database: DataSource) {}
