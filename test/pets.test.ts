@@ -132,14 +132,13 @@ describe('GET /pets', () => {
     test('that do not depend on how the filters and the order are written, and are none of another list', async () => {
       const ids = await cursorOf('ids=1,2,3,4');
       expect(idsOf(await list(`?ids=4,3,2,2,1&cursor=${ids}`))).toEqual([2, 3, 4]);
-      expect(idsOf(await list('?limit=2&cursor='))).toEqual([1, 2]);
       const cursor = await cursorOf('');
       expect(idsOf(await list(`?limit=2&order=asc&cursor=${cursor}`))).toEqual([2, 3]);
       const elsewhere = await call(service, 'GET', `/v1/categories?cursor=${cursor}`, { key });
       expectError(elsewhere, 400, 'invalid_cursor');
     });
 
-    test.each(['abc', 'YWZ0ZXI6', 'YWZ0ZXI6MDA3', 'MjA', '%00', '9'.repeat(5000)])(
+    test.each(['abc', '', 'YWZ0ZXI6', 'YWZ0ZXI6MDA3', 'MjA', '%00', '9'.repeat(5000)])(
       'of which %s is none',
       async (cursor) => {
         expectError(await list(`?cursor=${cursor}`), 400, 'invalid_cursor');

@@ -47,7 +47,7 @@ import {
   TextField,
   violation,
 } from '../../src/platform/index.js';
-import { type Answer, call, createAccount, createKey } from '../../src/testing/client.js';
+import { type Answer, call, createAccount, createKey, expectError } from '../../src/testing/client.js';
 import { checkerOf, document as committed, type Placed } from '../../src/testing/document.js';
 import { query } from '../../src/testing/service.js';
 import { AnswersController, SENT } from '../support/answers.controller.js';
@@ -375,6 +375,14 @@ test('A deprecated list links to its next page and its successor, and in an erro
   const { Link } = document.paths['/bodies'].get.responses[200].headers;
   const { description } = document.components.headers[Link.$ref.split('/').at(-1)];
   for (const relation of ['next', 'successor-version']) expect(description).toContain(`rel="${relation}"`);
+});
+
+test('A cursor has a character, as the document says', async () => {
+  const cursor = document.paths['/bodies'].get.parameters.find(
+    ({ name }: { name: string }) => name === 'cursor',
+  );
+  expect(cursor.schema).toEqual({ type: 'string', minLength: 1 });
+  expectError(await send('GET', '/v1/pets?cursor='), 400, 'invalid_cursor');
 });
 
 describe('A permission that depends on the body', () => {

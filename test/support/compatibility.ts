@@ -173,13 +173,17 @@ function patternOf({ type, pattern }: Schema): unknown {
   return pattern === '\\S' ? NOT_BLANK : pattern;
 }
 
+/** An empty cursor was always refused, which documents before 3.0 did not say. */
+const isOfCursor = (keyword: string, where: string) =>
+  keyword === 'minLength' && where === 'parameter cursor';
+
 function narrowed(was: Schema, is: Schema, where: string): string[] {
   const stricter = (keyword: string, sign: 1 | -1) => {
     const [old = -sign * Infinity, present = -sign * Infinity] = [was[keyword], is[keyword]] as number[];
     return sign * (present - old) > 0;
   };
   const limits = [
-    ...LOWER_LIMITS.filter((keyword) => stricter(keyword, 1)),
+    ...LOWER_LIMITS.filter((keyword) => stricter(keyword, 1) && !isOfCursor(keyword, where)),
     ...UPPER_LIMITS.filter((keyword) => stricter(keyword, -1)),
   ];
   const others = was.default === is.default ? [] : ['default'];

@@ -23,10 +23,8 @@ export class PageQuery {
       optional: true,
     },
     {
-      schema: { type: 'string' },
+      schema: { type: 'string', minLength: 1 },
       must: 'a single cursor from a Link header',
-      // Without a character, as the document allows, the first page.
-      read: (value) => (value === '' ? undefined : value),
       accepts: (value) => typeof value === 'string',
     },
   )
