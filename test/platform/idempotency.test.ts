@@ -447,6 +447,20 @@ describe('Interceptors', () => {
     expect((await send(plain, 'loose', text, retryKey)).text).toBe(first.text);
   });
 
+  test('The Location of a PUT, and one that a method has set, is that of every repetition', async () => {
+    for (const [method, path] of [
+      ['PUT', 'put'],
+      ['POST', 'named'],
+    ] as const) {
+      const text = randomUUID();
+      const options = { key: bearer, body: { text }, headers: { 'Idempotency-Key': text } };
+      const both = await times(2, () => call(plain, method, `/v1/papers/${path}`, options));
+      const location = path === 'put' ? `${plain.url}/v1/papers/put` : `/papers/${text}`;
+      expect(both.map(({ status }) => status)).toEqual([201, 201]);
+      expect(both.map(({ headers }) => headers.get('location'))).toEqual([location, location]);
+    }
+  });
+
   test('The query belongs to the request of a key', async () => {
     const [text, retryKey] = [randomUUID(), randomUUID()];
     const first = await send(plain, 'asked/now?mode=1', text, retryKey);

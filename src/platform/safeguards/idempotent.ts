@@ -14,7 +14,7 @@ import type { Response } from 'express';
 import type { ObjectLiteral } from 'typeorm';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import {
-  addressOf,
+  addressAbove,
   ApiError,
   type AuthenticatedRequest,
   Declare,
@@ -110,12 +110,11 @@ class InsertInterceptor extends IdempotencyInterceptor {
     response: Response,
     call: () => Promise<unknown>,
   ): Promise<unknown> {
-    const { successes, id } = request.operation;
     const headOf = headSince(response);
-    const base = successes[0]?.located ? `${addressOf(request)}/` : null;
     let isMade = false;
     const make = async (insert: Deferred): Promise<object> => {
       isMade = true;
+      const base = addressAbove(request, response) ?? null;
       const head = headOf();
       const outcome = await this.idempotency.insert(keyed, insert as Insert<ObjectLiteral>, head, base);
       if ('stored' in outcome) return replay(outcome.stored, request.operation, response)!;
@@ -132,7 +131,7 @@ class InsertInterceptor extends IdempotencyInterceptor {
       if (!isMade) await this.idempotency.requireUnused(keyed);
       throw error;
     });
-    if (!isMade) throw new Error(`${id} has not returned its Insert`);
+    if (!isMade) throw new Error(`${request.operation.id} has not returned its Insert`);
     return value;
   }
 }
