@@ -447,6 +447,20 @@ describe('Interceptors', () => {
     expect((await send(plain, 'loose', text, retryKey)).text).toBe(first.text);
   });
 
+  test('The Location of a PUT, and one that a method has set, is that of every repetition', async () => {
+    for (const [method, path] of [
+      ['PUT', 'put'],
+      ['POST', 'named'],
+    ] as const) {
+      const text = randomUUID();
+      const options = { key: bearer, body: { text }, headers: { 'Idempotency-Key': text } };
+      const both = await times(2, () => call(plain, method, `/v1/papers/${path}`, options));
+      const location = path === 'put' ? `${plain.url}/v1/papers/put` : `/papers/${text}`;
+      expect(both.map(({ status }) => status)).toEqual([201, 201]);
+      expect(both.map(({ headers }) => headers.get('location'))).toEqual([location, location]);
+    }
+  });
+
   test('The query belongs to the request of a key', async () => {
     const [text, retryKey] = [randomUUID(), randomUUID()];
     const first = await send(plain, 'asked/now?mode=1', text, retryKey);
@@ -456,6 +470,31 @@ describe('Interceptors', () => {
       expectError(await send(plain, `asked/now${other}`, text, retryKey), 422, 'idempotency_key_reused');
     expect(await stored(text)).toBe(1);
   });
+});
+
+test('A key of an earlier release, which has stored no query and 1.x no row, is repeated whatever the query', async () => {
+  const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
+  const asked: [method: string, path: string, body: object][] = [
+    ...(await writes()).map(([path, body]) => ['POST', path, body] as [string, string, object]),
+    ['PATCH', `/v1/store/orders/${order.body.id}`, { status: 'approved' }],
+  ];
+  for (const [method, path, body] of asked) {
+    const retryKey = randomUUID();
+    const send = (at: Service, to: string) =>
+      call(at, method, to, { key, body, headers: { 'Idempotency-Key': retryKey } });
+    const first = await send(service, path);
+    expect(first.status).toBeLessThan(300);
+    expectError(await send(service, `${path}?trace=1`), 422, 'idempotency_key_reused');
+    const change = (sql: string) =>
+      query(service.databaseUrl, `UPDATE idempotency_keys SET ${sql} WHERE key = $1`, [retryKey]);
+    const before = [`head = head - 'query'`, `head = head - 'row', body = '${first.text}'`];
+    for (const sql of before) {
+      await change(sql);
+      const again = await send(second, `${path}?trace=1`);
+      expect([again.status, again.text]).toEqual([first.status, first.text]);
+      for (const name of ['location', 'etag']) expect(again.headers.get(name)).toBe(first.headers.get(name));
+    }
+  }
 });
 
 test('A used key is looked at before the request is: another one is 422, however invalid it is', async () => {

@@ -14,7 +14,7 @@ import {
 } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
-import { insert, setting } from '../../src/platform/data/insert.js';
+import { belonging, insert, setting } from '../../src/platform/data/insert.js';
 import { Transactions } from '../../src/platform/data/transactions.js';
 import { AccountClosing } from '../../src/platform/safeguards/account-closing.js';
 import { connect, type Sent } from '../support/database.js';
@@ -44,6 +44,13 @@ class Owned {
   deletedAt!: Date | null;
 }
 
+/** A row that needs no value. */
+@Entity()
+class Ticket {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
+  id!: string;
+}
+
 type Item = ObjectLiteral & { label: string };
 
 let database: DataSource;
@@ -53,7 +60,7 @@ let sent: Sent[];
 beforeAll(async () => {
   const databaseUrl = await createDatabase('TEMPLATE template0');
   ({ database, sent } = await connect(databaseUrl, {
-    entities: [...kinds.KINDS.map(({ entity }) => entity), kinds.Defaulted, Owned],
+    entities: [...kinds.KINDS.map(({ entity }) => entity), kinds.Defaulted, Owned, Ticket],
   }));
   await database.synchronize();
   transactions = Transactions.of(database);
@@ -439,6 +446,17 @@ describe('A value that is undefined is not given', () => {
     expect(await adding(row.id).run()).toMatchObject({ label: 'requiring', note: 'none' });
     await expect(adding('0').run()).rejects.toThrow('missing');
   });
+});
+
+test('A row without any value is added alone, with what it requires and with what belongs to it', async () => {
+  const tickets = new FastRepository(Ticket, database.manager);
+  const owned = new FastRepository(Owned, database.manager);
+  const { id } = await insert(tickets, {}).run();
+  const required = setting(tickets, { id }, {}, () => Promise.reject(new RangeError('missing')));
+  const adding = insert(tickets, {})
+    .requiring(required)
+    .with(belonging(owned, {}, { accountId: 'id' }));
+  expect(await owned.findRow({ accountId: (await adding.run()).id })).not.toBeNull();
 });
 
 test("TypeORM's stream of rows is refused, and leaves its connection to others: RowStreams has its own", async () => {

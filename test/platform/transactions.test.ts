@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Column, type DataSource, Entity, In, PrimaryGeneratedColumn, QueryFailedError } from 'typeorm';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
-import { Transactions } from '../../src/platform/data/transactions.js';
+import { goOn, Transactions } from '../../src/platform/data/transactions.js';
 import { Connections } from '../../src/platform/database/connections.js';
 import { isUnavailable } from '../../src/platform/database/unavailable.js';
 import { connect, type Sent } from '../support/database.js';
@@ -103,32 +103,46 @@ describe('A transaction', () => {
   });
 
   test('goes on without the answer to a statement that needs none, whose failure it throws', async () => {
-    sent.length = 0;
     const order: string[] = [];
     await transactions.run(async () => {
-      await transactions.unanswered(
-        entries.addRow({ label: 'unanswered' }).then(() => order.push('answered')),
-      );
+      await goOn(transactions, async () => {
+        await entries.addRow({ label: 'unanswered' });
+        order.push('answered');
+      });
       order.push('gone on');
       await entries.addRow({ label: 'answered' });
     });
     expect([order, await stored('unanswered', 'answered')]).toEqual([['gone on', 'answered'], 2]);
+    const again = () => goOn(transactions, () => entries.addRow({ label: 'unanswered' }));
     for (const later of [() => entries.addRow({ label: 'later' }), () => Promise.resolve()]) {
       const failing = transactions.run(async () => {
-        await transactions.unanswered(entries.addRow({ label: 'unanswered' }));
+        await again();
         await later();
       });
       await expect(failing).rejects.toMatchObject({ driverError: { code: '23505' } });
     }
     expect(await stored('later')).toBe(0);
-    await expect(transactions.unanswered(entries.addRow({ label: 'answered' }))).rejects.toThrow(
-      'duplicate key',
-    );
+    await expect(again()).rejects.toThrow('duplicate key');
+  });
+
+  test('throws its first failure, not that of a statement without an answer after it', async () => {
+    const taken = () => {
+      throw new RangeError('taken');
+    };
+    await entries.addRow({ label: 'taken' });
+    const failing = transactions.run(async () => {
+      const adding = entries.addRow({ label: 'taken' }).catch(taken);
+      await goOn(transactions, () => entries.addRow({ label: 'after a failure' }));
+      await adding;
+    });
+    await expect(failing).rejects.toThrow('taken');
+    expect(await stored('after a failure')).toBe(0);
   });
 
   test.each<[what: string, ask: () => Promise<unknown>]>([
     ['a row', () => entries.addRow({ label: 'Late' })],
     ['a part', () => transactions.run(() => Promise.resolve())],
+    ['an unanswered row', () => goOn(transactions, () => entries.addRow({ label: 'Late' }))],
   ])('that has ended refuses %s, which is not done outside of it', async (what, ask) => {
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const late = await transactions.run(async () => {

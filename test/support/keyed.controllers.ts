@@ -10,10 +10,13 @@ import {
   type NestInterceptor,
   Param,
   Post,
+  Put,
   Query,
+  Res,
   UseInterceptors,
 } from '@nestjs/common';
 import { Exclude, Expose } from 'class-transformer';
+import type { Response } from 'express';
 import { map, type Observable } from 'rxjs';
 import { Column, Entity } from 'typeorm';
 import { DataModule } from '../../src/platform/data/index.js';
@@ -216,6 +219,21 @@ export class PapersController {
   @UseInterceptors(Stamping)
   @Operation({ id: 'stampInsert', summary: 'It', needs: 'pets:write', status: 201 })
   stampedInsert(@Body() { text }: NewPaperDto): Insert<Paper> {
+    return this.adding(text);
+  }
+
+  @Post('named')
+  @Idempotent('insert')
+  @Operation({ id: 'namePaper', summary: 'It', needs: 'pets:write', ...CREATED })
+  named(@Body() { text }: NewPaperDto, @Res({ passthrough: true }) response: Response): Insert<Paper> {
+    response.setHeader('Location', `/papers/${text}`);
+    return this.adding(text);
+  }
+
+  @Put('put')
+  @Idempotent('insert')
+  @Operation({ id: 'putPaper', summary: 'It', needs: 'pets:write', ...CREATED })
+  put(@Body() { text }: NewPaperDto): Insert<Paper> {
     return this.adding(text);
   }
 

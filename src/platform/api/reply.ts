@@ -56,15 +56,22 @@ export function isFresh({ headers }: Request, response: Response, tag: string): 
  * A method may have set another.
  */
 export function locate(request: RoutedRequest, response: Response, item: unknown): void {
+  const above = addressAbove(request, response);
+  if (above !== undefined) response.setHeader('Location', `${above}${(item as { id: string }).id}`);
+}
+
+/** What stands before the id in the `Location` of an item; sets a `Location` without an id, and returns undefined. */
+export function addressAbove(request: RoutedRequest, response: Response): string | undefined {
   const { located } = request.operation.successes.find(({ status }) => status === response.statusCode) ?? {};
-  if (!located || response.hasHeader('Location')) return;
+  if (!located || response.hasHeader('Location')) return undefined;
   const address = addressOf(request);
-  if (request.method === 'PUT') response.setHeader('Location', address);
-  else response.setHeader('Location', `${address}/${(item as { id: string }).id}`);
+  if (request.method !== 'PUT') return `${address}/`;
+  response.setHeader('Location', address);
+  return undefined;
 }
 
 /** The absolute address of a request without its query: under BASE_URL if set, else under the origin of the request. */
-export function addressOf(request: Request): string {
+function addressOf(request: Request): string {
   const path = request.path.replace(/\/+$/, '');
   const baseUrl: string | undefined = request.app.locals.baseUrl;
   if (baseUrl) return (versionOf(path) ? aboveVersions(baseUrl) : baseUrl) + path;

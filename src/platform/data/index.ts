@@ -3,5 +3,5 @@ export { Events } from './events.js';
 export { FastRepository } from './fast-repository.js';
 export { type Belonging, belonging, Insert, insert, type Setting, setting } from './insert.js';
 export { between, startingWith } from './listing.js';
-export { Transactions } from './transactions.js';
+export { goOn, Transactions } from './transactions.js';
 export { violation } from './violations.js';

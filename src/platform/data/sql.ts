@@ -31,7 +31,7 @@ export type Parameter = (place: number) => string;
 /** The parameters of a statement with a single part. */
 export const numbered: Parameter = (i) => `$${i + 1}`;
 
-/** Inserts a row for each row of `from`, with values cast to the types of the columns. */
+/** Inserts a row for each row of `from`, with values cast to the types of the columns; without any, the table sets all. */
 export function insertFrom(
   shape: Shape,
   given: readonly ShapeColumn[],
@@ -39,7 +39,8 @@ export function insertFrom(
   from: string,
 ): string {
   const typed = values.map((value, i) => `CAST(${value} AS ${typeOf(given[i]!)})`);
-  return `INSERT INTO ${shape.table} (${names(given)}) SELECT ${typed.join(', ')}${from}`;
+  const columns = given.length > 0 ? ` (${names(given)})` : '';
+  return `INSERT INTO ${shape.table}${columns} SELECT ${typed.join(', ')}${from}`;
 }
 
 /** Sets columns of the rows that match `by`; `parameter` counts the values to set first. */

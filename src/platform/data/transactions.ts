@@ -28,8 +28,28 @@ const PROBE: Statement = { text: 'SELECT', rowMode: 'array' };
 
 const instances = new WeakMap<DataSource, Transactions>();
 
+/**
+ * Goes on without the answer to a statement that needs none, so that the next one need not wait for it. A failure undoes the
+ * open transaction, which throws it; outside of a transaction, waits for the answer. No method, as features have no use for it.
+ */
+export let goOn: (transactions: Transactions, statement: () => Promise<unknown>) => Promise<void>;
+
 /** The open transaction of the current call. Only `FastRepository` and `manager` work in it. */
 export class Transactions {
+  static {
+    goOn = async (transactions, statement) => {
+      const { current } = transactions;
+      const failed = (error: unknown) => {
+        if (!current) throw error;
+        // Else an earlier failure is the cause.
+        if (codeOf(error) !== IN_FAILED_TRANSACTION) current.cause ??= { error };
+      };
+      const answered = statement().catch(failed);
+      if (current) current.unanswered.push(answered);
+      else await answered;
+    };
+  }
+
   private readonly sessions = new AsyncLocalStorage<Session>();
 
   private constructor(private readonly database: DataSource) {}
@@ -73,16 +93,6 @@ export class Transactions {
     const { result, isWhole } = await this.work(manager, work);
     await isWhole;
     return result;
-  }
-
-  /**
-   * Goes on without the answer to a statement that needs none, so that the next one need not wait for it. A failure undoes the
-   * open transaction, which throws it; outside of a transaction, waits for the answer.
-   */
-  async unanswered(statement: Promise<unknown>): Promise<void> {
-    const { current } = this;
-    if (!current) await statement;
-    else current.unanswered.push(statement.catch((error: unknown) => (current.cause ??= { error })));
   }
 
   /** Sends a statement last, together with COMMIT. @throws Error without an open transaction, or for a second statement */

@@ -8,6 +8,7 @@ import {
   belonging,
   DataModule,
   FastRepository,
+  goOn,
   InjectFastRepository,
   Transactions,
 } from '../data/index.js';
@@ -48,7 +49,7 @@ export class AuditLog {
 
   /** Records changes. Call it in their transaction, so that both or neither are stored. */
   async add(...changes: Change[]): Promise<void> {
-    await this.transactions.unanswered(this.records.addRows(changes.map(recordOf)));
+    await goOn(this.transactions, () => this.records.addRows(changes.map(recordOf)));
   }
 
   /** The record of a new row, with its id as the subject: a part of its `insert`. */

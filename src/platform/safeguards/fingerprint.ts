@@ -14,11 +14,10 @@ const utf8 = new TextDecoder();
 type Sent = RawBodyRequest<AuthenticatedRequest>;
 
 /**
- * A hash that equal requests share: of method, path, query and body. `/v1/messages` and `/messages` are one path. The query
- * counts as sent, byte for byte. JSON is compared as a value: order of properties, white space and escapes do not count, and a
- * number is its digits. The boundary of a form does not count, its parts do. Any other body counts byte for byte. Where the body
- * says which permission it needs, those that the caller lacks count too: a key repeats no answer to a caller who may not have
- * asked.
+ * A hash that equal requests share: of method, path and body. `/v1/messages` and `/messages` are one path. JSON is compared
+ * as a value: order of properties, white space and escapes do not count, and a number is its digits. The boundary of a form
+ * does not count, its parts do. Any other body counts byte for byte. Where the body says which permission it needs, those that
+ * the caller lacks count too: a key repeats no answer to a caller who may not have asked.
  */
 export function fingerprintOf(request: Sent): Buffer {
   const { rawBody, headers } = request;
@@ -30,13 +29,12 @@ export function fingerprintOf(request: Sent): Buffer {
 }
 
 function hashOf(request: Sent, body: readonly Buffer[]): Buffer {
-  const { method, path, url } = request;
+  const { method, path } = request;
   const { needs } = request.operation;
   const exact = path.replace(/\/+$/, '');
   const address = isLaterVersion(exact) ? exact : withoutVersion(exact);
-  const query = /\?.+/s.exec(url)?.[0] ?? '';
   const lacked = needs instanceof NeedsBy ? needs.lackedBy(request).map((name) => `${name}\n`) : [];
-  const head = Buffer.from([`${method} ${address}${query}\n`, ...lacked].join(''));
+  const head = Buffer.from([`${method} ${address}\n`, ...lacked].join(''));
   return hash('sha256', Buffer.concat([head, ...body]), 'buffer');
 }
 

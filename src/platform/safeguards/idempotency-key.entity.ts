@@ -7,6 +7,8 @@ export interface AnswerHead {
   headers: Record<string, number | string | string[]>;
   /** The table of the row that the body holds, as `to_json` writes it; undefined where the body is what the method returned. */
   row?: string;
+  /** The query of the request, as sent; undefined where release 2.0 has stored the answer, which compared no queries. */
+  query?: string;
   /** The text of the answer, if interceptors have made another one of the body; null while that is not known yet. */
   sent?: string | null;
 }
@@ -23,7 +25,7 @@ export class IdempotencyKey {
   @PrimaryColumn('text', { primaryKeyConstraintName: 'idempotency_keys_pkey' })
   key!: string;
 
-  /** SHA-256 of method, path, query and body, as `fingerprintOf` computes it. */
+  /** SHA-256 of method, path and body, as `fingerprintOf` computes it. */
   @Column({ type: 'bytea', name: 'request_hash' })
   requestHash!: Buffer;
 

@@ -38,18 +38,20 @@ const LOCKED = '55P03';
 const CANCELLED = '57014';
 const PRIMARY_KEY = 'idempotency_keys_pkey';
 
-/** A write that must happen once: its account, its key, and the fingerprint of its request. */
+/** A write that must happen once: its account, its key, and what says whether a request is the same. */
 export interface KeyedRequest {
   readonly accountId: string;
   readonly key: string;
+  /** As sent, byte for byte. */
+  readonly query: string;
   readonly fingerprint: Buffer;
 }
 
-export interface Answer extends Omit<AnswerHead, 'row'> {
+export interface Answer extends Omit<AnswerHead, 'row' | 'query'> {
   readonly body: string;
 }
 
-export interface StoredAnswer extends Omit<AnswerHead, 'row'> {
+export interface StoredAnswer extends Omit<AnswerHead, 'row' | 'query'> {
   /** When it was stored. */
   readonly at: Date;
   readonly body?: string;
@@ -99,13 +101,13 @@ export class IdempotencyService {
     write: () => Promise<T>,
     answerOf: (value: T) => Answer,
   ): Promise<Outcome<{ value: T; answer: Answer }>> {
-    const { accountId, key } = request;
+    const { accountId, key, query } = request;
     const work = async (): Promise<Outcome<{ value: T; answer: Answer }>> => {
       if (!(await this.claim(request))) return { stored: (await this.find(request))! };
       const value = await write();
       const answer = answerOf(value);
       const { body, ...head } = answer;
-      this.transactions.last(this.storing, [accountId, key, body, JSON.stringify(head)]);
+      this.transactions.last(this.storing, [accountId, key, body, JSON.stringify({ ...head, query })]);
       return { value, answer };
     };
     const outcome = await this.runOnce(request, () => this.transactions.run(work));
@@ -230,12 +232,12 @@ export class IdempotencyService {
   }
 
   private answerRecord(
-    { accountId, key, fingerprint }: KeyedRequest,
+    { accountId, key, query, fingerprint }: KeyedRequest,
     rows: FastRepository<ObjectLiteral>,
     head: Omit<Answer, 'body'>,
     base: string | null,
   ): Belonging {
-    const stored: AnswerHead = { ...head, row: rows.shape.table };
+    const stored: AnswerHead = { ...head, query, row: rows.shape.table };
     const { table } = this.keys.shape;
     return {
       of: ({ keys: [id] }) => ({
@@ -293,11 +295,20 @@ function expiry(): Date {
 
 /** The answer in a row. @throws ApiError `idempotency_key_reused` where it is that of another request */
 function answerIn(
-  { fingerprint }: KeyedRequest,
-  [hash, location, body, head, at, ...row]: [Buffer, string | null, string, AnswerHead, Date, ...unknown[]],
+  { fingerprint, query }: KeyedRequest,
+  [hash, location, body, head, at, ...row]: [
+    Buffer,
+    string | null,
+    string,
+    AnswerHead | null,
+    Date,
+    ...unknown[],
+  ],
   rows: FastRepository<ObjectLiteral>,
 ): StoredAnswer {
-  if (!fingerprint.equals(hash)) throw new ApiError('idempotency_key_reused');
+  // Release 1.0 has stored no head.
+  if (!head || !fingerprint.equals(hash) || (head.query ?? query) !== query)
+    throw new ApiError('idempotency_key_reused');
   const { status, sent } = head;
   const headers = location === null ? head.headers : { ...head.headers, location };
   if (head.row === undefined) return { status, headers, sent, at, body };

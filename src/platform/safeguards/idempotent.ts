@@ -14,7 +14,7 @@ import type { Response } from 'express';
 import type { ObjectLiteral } from 'typeorm';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import {
-  addressOf,
+  addressAbove,
   ApiError,
   type AuthenticatedRequest,
   Declare,
@@ -88,14 +88,7 @@ class TransactionInterceptor extends IdempotencyInterceptor {
       return body === '' || operation.returns ? { ...head, body } : { ...head, body, sent: null };
     };
     const outcome = await this.idempotency.transaction(keyed, call, answerOf);
-    if ('stored' in outcome) {
-      const { body = '', sent } = outcome.stored;
-      const value = body === '' ? undefined : valueIn(operation, body);
-      // Interceptors make the text again only of a value that is certainly what they got first.
-      const isExact = sent === null || (value && operation.serialize?.(value).text === body);
-      replay(outcome.stored, response, sent ?? (isExact ? undefined : body || undefined));
-      return value;
-    }
+    if ('stored' in outcome) return replay(outcome.stored, operation, response);
     const { status, body, sent } = outcome.answer;
     finishing.set(response, {
       status,
@@ -117,18 +110,14 @@ class InsertInterceptor extends IdempotencyInterceptor {
     response: Response,
     call: () => Promise<unknown>,
   ): Promise<unknown> {
-    const { successes, id } = request.operation;
     const headOf = headSince(response);
-    const base = successes[0]?.located ? `${addressOf(request)}/` : null;
     let isMade = false;
     const make = async (insert: Deferred): Promise<object> => {
       isMade = true;
+      const base = addressAbove(request, response) ?? null;
       const head = headOf();
       const outcome = await this.idempotency.insert(keyed, insert as Insert<ObjectLiteral>, head, base);
-      if ('stored' in outcome) {
-        replay(outcome.stored, response, outcome.stored.sent ?? undefined);
-        return outcome.stored.row!;
-      }
+      if ('stored' in outcome) return replay(outcome.stored, request.operation, response)!;
       const { value } = outcome;
       finishing.set(response, {
         status: head.status,
@@ -142,21 +131,22 @@ class InsertInterceptor extends IdempotencyInterceptor {
       if (!isMade) await this.idempotency.requireUnused(keyed);
       throw error;
     });
-    if (!isMade) throw new Error(`${id} has not returned its Insert`);
+    if (!isMade) throw new Error(`${request.operation.id} has not returned its Insert`);
     return value;
   }
 }
 
 /** The key of a request, with the facts of the request; undefined if it has none. @throws ApiError `validation_failed` */
 function keyOf(request: Keyed): KeyedRequest | undefined {
-  const { accountId, headers, operation } = request;
+  const { accountId, headers, operation, url } = request;
   const key = headers[HEADER.toLowerCase()];
   // A key belongs to an account, and a public operation has none.
   if (key === undefined || operation.access === 'public') return undefined;
   // Node joins the values of a repeated header by a comma and a blank.
   if (typeof key !== 'string' || !VISIBLE.test(key))
     throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
-  return { accountId, key, fingerprint: fingerprintOf(request) };
+  const query = /\?.+/s.exec(url)?.[0] ?? '';
+  return { accountId, key, query, fingerprint: fingerprintOf(request) };
 }
 
 /** Returns the status of an answer, and the headers that were set from now on. */
@@ -170,12 +160,21 @@ function headSince(response: Response): () => Pick<Answer, 'status' | 'headers'>
   };
 }
 
-/** Sets the status, the headers and the text of a stored answer. */
-function replay({ status, headers }: StoredAnswer, response: Response, text?: string): void {
+/**
+ * Sets the status, the headers and the text of a stored answer; returns its value, for the interceptors outside. An earlier
+ * release may have stored the body of an answer whose row is stored now.
+ */
+function replay(stored: StoredAnswer, operation: OperationFacts, response: Response): object | undefined {
+  const { status, headers, row, body = '', sent } = stored;
   response.statusCode = status;
   for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
   response.setHeader('Idempotency-Replayed', 'true');
+  const value = row ?? (body === '' ? undefined : valueIn(operation, body));
+  // Interceptors make the text again only of a value that is certainly what they got first.
+  const isExact = row || sent === null || (value && operation.serialize?.(value).text === body);
+  const text = sent ?? (isExact ? undefined : body || undefined);
   if (text !== undefined) finishing.set(response, { status, text: () => new JsonText(text) });
+  return value;
 }
 
 /** The body of an answer. @throws Error for an answer that is not JSON, and could not be repeated byte for byte */
