@@ -28,6 +28,7 @@ import {
   type OperationFacts,
   parseJson,
   readDto,
+  requireForBody,
 } from '../api/index.js';
 import type { Insert } from '../data/index.js';
 import { fingerprintOf } from './fingerprint.js';
@@ -89,6 +90,7 @@ class TransactionInterceptor extends IdempotencyInterceptor {
     };
     const outcome = await this.idempotency.transaction(keyed, call, answerOf);
     if ('stored' in outcome) {
+      await requireForBody(request);
       const { body = '', sent } = outcome.stored;
       const value = body === '' ? undefined : valueIn(operation, body);
       // Interceptors make the text again only of a value that is certainly what they got first.
