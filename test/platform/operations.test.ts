@@ -53,7 +53,7 @@ import { query } from '../../src/testing/service.js';
 import { AnswersController, SENT } from '../support/answers.controller.js';
 import { BodiesController } from '../support/bodies.controllers.js';
 import { breaks } from '../support/break.js';
-import { EverythingController } from '../support/every-field.js';
+import { EverythingController, ToldDto } from '../support/every-field.js';
 import { type Extended, startExtended } from '../support/extended.js';
 import { bodyOf, type Parts, pathOf, validParts } from '../support/generate.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
@@ -1029,6 +1029,12 @@ describe('A declaration that cannot work is refused by name', () => {
   class ClosedController {
     @Get('a') a(): void {}
     @Get('b') @Operation({ id: 'getClosed', summary: 'It' }) b(): void {}
+    @Get('c')
+    @Operation({ id: 'getNamingNone', summary: 'It', needs: [] as unknown as 'pets:read' })
+    c(): void {}
+    @Post('d')
+    @Operation({ id: 'addNamingNone', summary: 'It', needs: needsBy(ToldDto, 'told', {}) })
+    d(@Body() _body: ToldDto): void {}
   }
 
   @Public()
@@ -1122,7 +1128,7 @@ describe('A declaration that cannot work is refused by name', () => {
     ],
     [
       'routes of which nothing says what a key needs',
-      "No permission is named for ClosedController_a, getClosed: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().",
+      "No permission is named for ClosedController_a, getClosed, getNamingNone, addNamingNone: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().",
       [ClosedController],
     ],
     [

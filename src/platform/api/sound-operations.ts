@@ -163,7 +163,10 @@ export function problemsIn(all: readonly DeclaredOperation[], described: Tags = 
     });
   const idsOf = (isWrong: (facts: DeclaredOperation) => boolean) =>
     all.flatMap((facts) => (isWrong(facts) ? [facts.id] : []));
-  const closed = idsOf(({ access, needs }) => access === 'bearer' && needs === undefined);
+  const closed = idsOf(
+    ({ access, needs, permissions }) =>
+      access === 'bearer' && needs !== 'nothing' && permissions.length === 0,
+  );
   const open = idsOf(({ access, needs }) => access !== 'bearer' && needs !== undefined);
   const undeclared = operationsWith(({ permissions }) => permissions.filter((name) => !isPermission(name)));
   const unseen = idsOf(({ needs, wholeBody }) => needs instanceof NeedsBy && needs.body !== wholeBody);
