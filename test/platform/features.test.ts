@@ -311,6 +311,21 @@ describe('A feature is found wherever it is imported:', () => {
     );
   });
 
+  test.each([
+    ['undefined', undefined],
+    ['null', null],
+    ['a text', 'pets'],
+    ['a forwardRef to nothing', forwardRef(() => undefined)],
+    ['a dynamic module of nothing', { module: undefined }],
+  ])('what is no module is refused with the module that names it: %s', (_what, imported) => {
+    const none = imported as unknown as typeof PlainModule;
+    @Module({ imports: [none] })
+    class HolderModule {}
+    const reason = 'names what is no module: its file may be in a circle of imports.';
+    expect(() => Features.of([], [], [HolderModule])).toThrow(`The module HolderModule ${reason}`);
+    expect(() => Features.of([none])).toThrow(`The list of features ${reason}`);
+  });
+
   test('left out, it is named with what needs it', () => {
     @Module({ imports: [forwardRef(() => PetsModule)] })
     class Further {}

@@ -44,4 +44,4 @@ export { PLATFORM_ERRORS } from './platform.errors.js';
 export * from './registry.js';
 export * from './reply.js';
 export * from './request.js';
-export { DtoPipe, readDto } from './validation.js';
+export { DtoPipe, readDto, requireForBody } from './validation.js';

@@ -191,11 +191,9 @@ export function interceptFirst(
 
 /** The index of the body, if the method takes all of it, and no pipe of its own comes between. */
 export function wholeBodyOf(handler: object, controller: Type, name: string): number | undefined {
-  const bodies = parametersOf(controller, name).filter(([kind]) => BODY.includes(kind));
   const hasPipes = [handler, controller].some((target) => Reflect.hasMetadata(PIPES_METADATA, target));
-  if (bodies.length !== 1 || hasPipes) return undefined;
-  const [, { index, data, pipes = [] }] = bodies[0]!;
-  return data === undefined && pipes.length === 0 ? index : undefined;
+  if (hasPipes || indexesOf(BODY, controller, name).length !== 1) return undefined;
+  return wholeParts(controller, name).find(({ part }) => part === 'body')?.index;
 }
 
 /** How many addresses of a route the document has: one for each version, path and method. */

@@ -65,11 +65,6 @@ export class NeedsBy {
     NeedsBy.bodies.add(body);
   }
 
-  /** Those of the permissions that a caller lacks. */
-  lackedBy({ permissions }: Credentials): string[] {
-    return permissions ? this.all.filter((name) => !permissions.has(name)) : [];
-  }
-
   /**
    * Requires the permission of the value in a validated body. Without a value, one of all is enough; a value that is not
    * listed needs each of them.
@@ -79,9 +74,13 @@ export class NeedsBy {
     const value = (body as Record<string, Scalar | object | null | undefined>)[this.field];
     if (value === undefined || value === null) return;
     const name = typeof value === 'object' ? undefined : String(value);
-    const isListed = name !== undefined && Object.hasOwn(this.permissions, name);
-    for (const one of isListed ? [this.permissions[name]!] : this.all)
-      requirePermission(credentials, [one].flat());
+    if (name === undefined || !Object.hasOwn(this.permissions, name)) this.requireAll(credentials);
+    else requirePermission(credentials, [this.permissions[name]!].flat());
+  }
+
+  /** Requires each of the permissions. @throws ApiError `permission_denied` */
+  requireAll(credentials: Credentials): void {
+    for (const one of this.all) requirePermission(credentials, [one]);
   }
 }
 

@@ -36,8 +36,6 @@ export interface DeclaredOperation extends OperationFacts {
   /** The classes of all parameters (path, query and body), and of the body alone. */
   readonly parameters: readonly Type<object>[];
   readonly bodies: readonly Type<object>[];
-  /** The class that the method returns, as TypeScript declares it. */
-  readonly returned?: object;
   /** The parts of the request that have no class, so that nothing checks them: `body`, `query`, `path`. */
   readonly untyped: readonly string[];
   /** The media types of declared answers that are not JSON. */
@@ -90,7 +88,6 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
       ...facts,
       id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
       parameters: types.filter((type) => typeof type === 'function'),
-      returned: Reflect.getMetadata('design:returntype', prototype, name) as object | undefined,
       bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
       untyped: wholeParts(controller, name).flatMap(({ part, index }) =>
         isClass(types[index]) ? [] : [part],
@@ -163,7 +160,10 @@ export function problemsIn(all: readonly DeclaredOperation[], described: Tags = 
     });
   const idsOf = (isWrong: (facts: DeclaredOperation) => boolean) =>
     all.flatMap((facts) => (isWrong(facts) ? [facts.id] : []));
-  const closed = idsOf(({ access, needs }) => access === 'bearer' && needs === undefined);
+  const closed = idsOf(
+    ({ access, needs, permissions }) =>
+      access === 'bearer' && needs !== 'nothing' && permissions.length === 0,
+  );
   const open = idsOf(({ access, needs }) => access !== 'bearer' && needs !== undefined);
   const undeclared = operationsWith(({ permissions }) => permissions.filter((name) => !isPermission(name)));
   const unseen = idsOf(({ needs, wholeBody }) => needs instanceof NeedsBy && needs.body !== wholeBody);

@@ -73,6 +73,18 @@ function finish(dto: unknown, { metatype, type }: ArgumentMetadata): unknown {
   return dto;
 }
 
+/**
+ * Requires the permission for what the body says, where the pipes of the method do not run.
+ * @throws ApiError `permission_denied`
+ */
+export async function requireForBody(request: AuthenticatedRequest): Promise<void> {
+  const { needs } = request.operation;
+  if (!(needs instanceof NeedsBy)) return;
+  // A form that no interceptor has read yet may say anything.
+  if (request.body === undefined) needs.requireAll(request);
+  else await new DtoPipe().transform(request.body, { type: 'body', metatype: needs.body });
+}
+
 /** The DTO of a value, or what is wrong with it. */
 function read(value: unknown, metadata: ArgumentMetadata): unknown {
   const reader = readers.getOrInsertComputed(metadata.metatype as Type<object>, readerOf);

@@ -1,6 +1,12 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type ForwardReference, Module, type ModuleMetadata, type Type } from '@nestjs/common';
+import {
+  type DynamicModule,
+  type ForwardReference,
+  Module,
+  type ModuleMetadata,
+  type Type,
+} from '@nestjs/common';
 import { MODULE_METADATA } from '@nestjs/common/constants.js';
 import type { ModulesContainer } from '@nestjs/core';
 import type { ObjectLiteral } from 'typeorm';
@@ -59,7 +65,7 @@ export class Features {
    * @param without names of features of the product to leave out
    * @param further features to add
    * @param always what each service declares, whatever its features
-   * @throws OperatorError for an undefined module, two features that define the same name, a left-out feature that
+   * @throws OperatorError for what is no module, two features that define the same name, a left-out feature that
    * another imports, or options that cannot work
    */
   static of(
@@ -68,15 +74,11 @@ export class Features {
     further: readonly Type[] = [],
     always: readonly FeatureOptions[] = [],
   ): Features {
-    const names = ofProduct.map((module) => featureOf(module)?.name ?? module.name);
+    const names = ofProduct.map((module) => featureOf(module)?.name ?? module?.name);
     const unknown = without.find((name) => !names.includes(name));
     if (unknown)
       throw new OperatorError(`There is no feature ${unknown} to leave out, but ${names.join(', ')}.`);
     const modules = [...ofProduct.filter((_, i) => !without.includes(names[i]!)), ...further];
-    if (modules.some((module) => module === undefined))
-      throw new OperatorError(
-        'The list of features has an undefined module: its file is in a circle of imports.',
-      );
     const listed = modules.map(featureOf).filter((feature) => feature !== undefined);
     const found = new Set([
       ...always,
@@ -144,28 +146,35 @@ function featureOf(module: unknown): FeatureOptions | undefined {
 
 /**
  * The features that a module imports, itself or through other modules.
- * @throws OperatorError for a feature that is to be left out
+ * @param by what names the module
+ * @param needing the name of the last feature on the way to it
+ * @throws OperatorError for what is no module, and for a feature that is to be left out
  */
 function importedBy(
   listed: Imported,
   without: readonly string[],
+  by = 'The list of features',
   needing = '',
   seen = new Set<unknown>(),
 ): FeatureOptions[] {
-  const imported =
-    'forwardRef' in listed ? (listed as ForwardReference<() => Imported>).forwardRef() : listed;
-  if (seen.has(imported)) return [];
+  const reference = Object(listed) as Partial<ForwardReference<() => Imported>>;
+  const imported = reference.forwardRef ? reference.forwardRef() : listed;
+  if (seen.has(imported) || imported instanceof Promise) return [];
   seen.add(imported);
-  const { module, imports = [] } = 'module' in imported ? imported : { module: imported };
+  const { module, imports = [] } =
+    'module' in Object(imported) ? (imported as DynamicModule) : { module: imported };
+  if (typeof module !== 'function')
+    throw new OperatorError(`${by} names what is no module: its file may be in a circle of imports.`);
   const feature = featureOf(module);
   if (feature && without.includes(feature.name))
     throw new OperatorError(`The feature ${feature.name} cannot be left out: ${needing} needs it.`);
   // The permissions and errors are needed before Nest reads the modules.
-  const ofClass = (Reflect.getMetadata(MODULE_METADATA.IMPORTS, module as Type) ?? []) as Imported[];
-  // Nest itself names an import that is undefined, for a circle of files.
-  const further = [...ofClass, ...imports].filter((one) => one !== undefined && !(one instanceof Promise));
+  const ofClass = (Reflect.getMetadata(MODULE_METADATA.IMPORTS, module) ?? []) as Imported[];
   const name = feature?.name ?? needing;
-  return [...(feature ? [feature] : []), ...further.flatMap((one) => importedBy(one, without, name, seen))];
+  const further = [...ofClass, ...imports].flatMap((one) =>
+    importedBy(one, without, `The module ${module.name}`, name, seen),
+  );
+  return feature ? [feature, ...further] : further;
 }
 
 const NAME = /^[a-z][a-z\d]*(?:-[a-z\d]+)*$/;

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { RawBodyRequest } from '@nestjs/common';
-import { type AuthenticatedRequest, isLaterVersion, NeedsBy, withoutVersion } from '../api/index.js';
+import { type AuthenticatedRequest, isLaterVersion, withoutVersion } from '../api/index.js';
 
 /** Larger JSON bodies, in bytes, are compared byte for byte: sorting their properties would block the event loop. */
 const MAX_SORTED_BYTES = 1_048_576;
@@ -16,8 +16,7 @@ type Sent = RawBodyRequest<AuthenticatedRequest>;
 /**
  * A hash that equal requests share: of method, path and body. `/v1/messages` and `/messages` are one path. JSON is compared
  * as a value: order of properties, white space and escapes do not count, and a number is its digits. The boundary of a form
- * does not count, its parts do. Any other body counts byte for byte. Where the body says which permission it needs, those that
- * the caller lacks count too: a key repeats no answer to a caller who may not have asked.
+ * does not count, its parts do. Any other body counts byte for byte.
  */
 export function fingerprintOf(request: Sent): Buffer {
   const { rawBody, headers } = request;
@@ -30,11 +29,9 @@ export function fingerprintOf(request: Sent): Buffer {
 
 function hashOf(request: Sent, body: readonly Buffer[]): Buffer {
   const { method, path } = request;
-  const { needs } = request.operation;
   const exact = path.replace(/\/+$/, '');
   const address = isLaterVersion(exact) ? exact : withoutVersion(exact);
-  const lacked = needs instanceof NeedsBy ? needs.lackedBy(request).map((name) => `${name}\n`) : [];
-  const head = Buffer.from([`${method} ${address}\n`, ...lacked].join(''));
+  const head = Buffer.from(`${method} ${address}\n`);
   return hash('sha256', Buffer.concat([head, ...body]), 'buffer');
 }
 

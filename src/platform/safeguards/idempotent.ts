@@ -28,6 +28,7 @@ import {
   type OperationFacts,
   parseJson,
   readDto,
+  requireForBody,
 } from '../api/index.js';
 import type { Insert } from '../data/index.js';
 import { fingerprintOf } from './fingerprint.js';
@@ -88,7 +89,10 @@ class TransactionInterceptor extends IdempotencyInterceptor {
       return body === '' || operation.returns ? { ...head, body } : { ...head, body, sent: null };
     };
     const outcome = await this.idempotency.transaction(keyed, call, answerOf);
-    if ('stored' in outcome) return replay(outcome.stored, operation, response);
+    if ('stored' in outcome) {
+      await requireForBody(request);
+      return replay(outcome.stored, operation, response);
+    }
     const { status, body, sent } = outcome.answer;
     finishing.set(response, {
       status,
