@@ -144,6 +144,12 @@ describe('Others are served', () => {
     await eventually(async () => (await active()) === 0);
   });
 
+  test('at the same address, while one of them reads nothing of two hundred answers', async () => {
+    open('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(200), '127.0.0.5');
+    await isConnected();
+    await expectOthersServedAt('127.0.0.5');
+  });
+
   test('while dozens ask for the document by names that they make up', async () => {
     const ask = () => `GET /openapi.json HTTP/1.1\r\nHost: ${randomUUID()}\r\nAccept-Encoding: br\r\n\r\n`;
     // As each has its answer, it asks again.

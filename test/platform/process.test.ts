@@ -2,7 +2,7 @@ import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_proces
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { request } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join, matchesGlob } from 'node:path';
 import type { Readable } from 'node:stream';
 import { Client } from 'pg';
@@ -295,6 +295,27 @@ describe('on a database elsewhere', () => {
     expect(await stopped).toBe(0);
     expect(Date.now() - from).toBeLessThan(4_500);
   });
+});
+
+test('a request that came before SIGTERM is answered, though thousands of its client wait', async () => {
+  const service = await startService();
+  const asked = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${await createKey(service)}\r\n\r\n`;
+  const port = Number(new URL(service.url).port);
+  const clients = Array.from({ length: 140 }, () => connect({ port, host: '127.0.0.1' }));
+  for (const client of clients) client.on('error', () => {}).write(asked);
+  await Promise.all(clients.map((client) => once(client, 'data')));
+  const lone = clients.splice(120);
+  for (const client of clients) client.write(asked.repeat(100));
+  for (const client of lone) client.write(asked);
+  const answers = lone.map(
+    (client) =>
+      new Promise<string>((resolve) => {
+        client.once('data', (first: Buffer) => resolve(first.toString('latin1', 9, 12)));
+        client.once('close', () => resolve('closed'));
+      }),
+  );
+  expect(await service.stop()).toBe(0);
+  expect(await Promise.all(answers)).toEqual(lone.map(() => '200'));
 });
 
 test('a stop with a body under way ends within the grace period, and the body is not taken', async () => {

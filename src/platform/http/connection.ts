@@ -122,6 +122,7 @@ export class Connections {
   drain(): void {
     this.isDraining = true;
     this.streams.drain();
+    for (const intake of this.intakes.values()) intake.drain();
   }
 
   private accept(socket: Socket): void {
@@ -187,6 +188,8 @@ class Connection {
   payers: Payers;
   private current?: Exchange;
   private readonly waiting: Pending[] = [];
+  /** How many of them wait for the service. */
+  private counted = 0;
   /** Whether a request was answered: the connection then has the keep-alive time of the configuration. */
   private hasServed = false;
   /** The error to answer at the end, on the bare socket. */
@@ -228,7 +231,7 @@ class Connection {
     if (!this.current) return this.start(exchange, refusal);
     if (exchange.wait()) {
       this.waiting.push([exchange, refusal]);
-      this.intake.wait();
+      this.count();
     } else this.cutOff(exchange);
   }
 
@@ -274,9 +277,16 @@ class Connection {
   /** The socket has closed. Node tells only the response of the first request. */
   closed(): void {
     this.isEnding = true;
-    this.intake.done(this.waiting.length);
     for (const [exchange] of this.waiting.splice(0)) exchange.close();
+    this.count();
     if (this.current) this.close(this.current);
+  }
+
+  /** Counts the requests that wait for the service. Behind an answer that is sent slowly, they wait for their client. */
+  count(): void {
+    const count = this.current?.isLong ? 0 : this.waiting.length;
+    if (count !== this.counted) this.intake.change(count - this.counted);
+    this.counted = count;
   }
 
   /** Without traffic between two looks, the socket is idle, unless Node has postponed the second because the client reads. */
@@ -304,7 +314,7 @@ class Connection {
     this.hasServed = true;
     this.unfinished = request.complete ? undefined : request;
     const next = this.waiting.shift();
-    if (next) this.intake.done(1);
+    this.count();
     // The failure may belong to the last request, which is incomplete.
     if (next && (next[0].request.complete || !this.failure)) this.start(...next);
     else if (this.failure) this.end(next?.[0].request ?? this.unfinished, next?.[0]);

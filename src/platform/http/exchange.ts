@@ -34,6 +34,8 @@ interface ChargedConnection {
   readonly guideOrigin?: string;
   /** @returns false if the account holds too many connections already */
   chargeTo(account: string): boolean;
+  /** The current exchange has become long. */
+  count(): void;
 }
 
 const overdue = new ThrottledWarning(new Logger('Deadline'), 'Requests missed their deadline (503)');
@@ -113,6 +115,11 @@ export class Exchange implements Work {
     return this.limitMs > TIMEOUTS.request;
   }
 
+  /** Whether it may take longer than the time of a request: by its operation, or because its client reads slowly. */
+  get isLong(): boolean {
+    return this.hasOwnTime || this.phase === 'streaming' || this.phase === 'answering';
+  }
+
   /** Milliseconds until the deadline; infinite once the answer has started. */
   get left(): number {
     if (this.phase === 'streaming') return Infinity;
@@ -158,6 +165,7 @@ export class Exchange implements Work {
   setTimeLimit(ms: number): void {
     this.due += ms - this.limitMs;
     this.limitMs = ms;
+    this.connection.count();
     if (this.phase !== 'working') return;
     clearTimeout(this.deadline);
     this.startDeadline();
@@ -239,6 +247,7 @@ export class Exchange implements Work {
    */
   chargeUnread(): void {
     if (this.phase === 'over') return;
+    this.connection.count();
     const { writableLength } = this.response;
     const unread = this.stream?.isEvents ? writableLength : Math.min(writableLength, this.quotas.bytes.half);
     if (!this.tryHold(Math.max(unread, this.bodyBytes))) cutOff(this.request.socket);
