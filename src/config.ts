@@ -89,7 +89,7 @@ export class Config {
   @IsIn(['on', 'off']) DATABASE_PREPARED_STATEMENTS = 'on';
   /** Connections per process, to the primary and to each replica. */
   @AsInteger() @Min(1) @Max(1000) @IsInt() DATABASE_POOL_SIZE = 10;
-  /** Connections of a process for what is slow: streams of rows, and operations of more than three seconds. */
+  /** Connections of a process for row streams and operations beyond three seconds. */
   @AsInteger() @Min(1) @Max(1000) @IsInt() DATABASE_STREAMS = 4;
   /** Folder of the embedded server. */
   @IsString() DATA_DIR = './data';
