@@ -352,7 +352,7 @@ describe('Interceptors', () => {
     query<{ id: string }>(plain.databaseUrl, `SELECT id FROM papers WHERE text LIKE $1 || '%'`, [text]);
   const stored = async (text: string) => (await rowsOf(text)).length;
 
-  test.each(['mapped-inside', 'mapped-outside', 'mapped-insert', 'mapped-alone'])(
+  test.each(['mapped-inside', 'mapped-outside', 'mapped-observable', 'mapped-insert', 'mapped-alone'])(
     'get the row of an insert, wherever they stand, with a key and without: %s',
     async (path) => {
       const [text, retryKey] = [randomUUID(), randomUUID()];

@@ -17,7 +17,7 @@ import {
 } from '@nestjs/common';
 import { Exclude, Expose } from 'class-transformer';
 import type { Response } from 'express';
-import { map, type Observable } from 'rxjs';
+import { map, type Observable, of } from 'rxjs';
 import { Column, Entity } from 'typeorm';
 import { DataModule } from '../../src/platform/data/index.js';
 import {
@@ -177,6 +177,14 @@ export class PapersController {
   @Operation({ id: 'mapAlone', summary: 'It', needs: 'pets:write', ...CREATED })
   mappedAlone(@Body() { text }: NewPaperDto): Insert<Paper> {
     return this.adding(text);
+  }
+
+  @Post('mapped-observable')
+  @Idempotent()
+  @UseInterceptors(Mapping)
+  @Operation({ id: 'mapObservable', summary: 'It', needs: 'pets:write', ...CREATED })
+  mappedObservable(@Body() { text }: NewPaperDto): Observable<Insert<Paper>> {
+    return of(this.adding(text));
   }
 
   /** Has an effect of its own before its first statement. */

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Response } from 'express';
+import { isObservable, mergeMap } from 'rxjs';
 import { currentWork } from '../process/index.js';
 import { locate } from './reply.js';
 import type { RoutedRequest } from './request.js';
@@ -26,7 +27,10 @@ export function MakesDeferred(): MethodDecorator {
     if (making.has(method)) return;
     const makes = function (this: unknown, ...args: unknown[]): unknown {
       const value = method.apply(this, args);
-      return value instanceof Promise ? value.then(make) : make(value);
+      // Events of a stream go on in the same turn.
+      if (isObservable(value))
+        return value.pipe(mergeMap((one) => (one instanceof Deferred ? make(one) : [one])));
+      return value instanceof Promise ? value.then(made) : made(value);
     };
     making.add(makes);
     Object.defineProperty(makes, 'name', { value: name });
@@ -36,8 +40,9 @@ export function MakesDeferred(): MethodDecorator {
   };
 }
 
-function make(value: unknown): unknown {
-  if (!(value instanceof Deferred)) return value;
+const made = (value: unknown) => (value instanceof Deferred ? make(value) : value);
+
+function make(value: Deferred): Promise<object> {
   const { response } = currentWork.getStore() ?? {};
   return (makingDeferred.getStore()?.(value) ?? value.run()).then((row) => {
     if (response) locate(response.req as RoutedRequest, response as Response, row);

@@ -12,7 +12,7 @@ import { isExactKey, Listing, type Order } from './listing.js';
 import { Pages } from './pages.js';
 import { Search, type SearchOrder } from './searches.js';
 import { convert, namesOf, requireValues, Shape, written } from './shape.js';
-import { insertRows, matching, names, numbered, select, selectAmong, selectOne, update } from './sql.js';
+import { insertRows, matching, names, numbered, select, selectOne, update } from './sql.js';
 import { Transactions } from './transactions.js';
 import type { Filter, PageOptions, Values, Where, Which } from './values.js';
 
@@ -240,7 +240,8 @@ function lookUpsOf(shape: Shape, connections: Connections): SharedLookUps<Row> |
   const { manager } = shape.entity.dataSource;
   const place = shape.selected.indexOf(key!);
   const findOne = shape.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
-  const findMany = shape.once('find among', () => selectAmong(shape, key!));
+  const among = () => select(shape, matching([key!], numbered, new Set([key!])));
+  const findMany = shape.once('find among', among);
   return new SharedLookUps(async (ids) => {
     // PostgreSQL finds the row of a lone id in a third of the time.
     const rows = await (ids.length === 1

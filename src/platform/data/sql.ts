@@ -7,11 +7,6 @@ export function selectOne(shape: Shape, by: readonly ShapeColumn[], isLocked: bo
   return `${select(shape, matching(by, numbered))} LIMIT 1${isLocked ? ' FOR UPDATE' : ''}`;
 }
 
-/** The rows whose key is in a list. */
-export function selectAmong(shape: Shape, key: ShapeColumn): string {
-  return select(shape, [`${key.sql} = ANY(${hiddenList('$1', key)})`]);
-}
-
 /** Inserts rows, each with values for columns of its own; the table sets the others. */
 export function insertRows(shape: Shape, rows: readonly (readonly ShapeColumn[])[]): string {
   const given = shape.columns.filter((column) => rows.some((row) => row.includes(column)));

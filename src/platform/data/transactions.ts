@@ -64,11 +64,6 @@ export class Transactions {
     return this.current?.manager ?? this.database.manager;
   }
 
-  /** Whether a transaction is open around the current call. */
-  get isOpen(): boolean {
-    return this.current !== undefined;
-  }
-
   /**
    * Runs `work` in the open transaction, or else in a new one of TypeORM. An error undoes all of the transaction, also of
    * an outer one that catches the error. A transaction of a request ends when the answer is due; the time includes waiting
