@@ -17,6 +17,8 @@ export interface Work {
   readonly payers: Payers;
   /** Milliseconds until the answer is due; infinite where no client waits for one. */
   readonly left: number;
+  /** Milliseconds that it waits for a connection to the database where it has no deadline, if longer than others do. */
+  readonly patienceMs?: number;
   /** Whether the answer is complete, or the client has gone: what goes on then has no payer, and no deadline. */
   readonly isOver: boolean;
   /** Whether the operation has a longer time limit of its own, and so a pool of its own. */
