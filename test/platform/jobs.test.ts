@@ -69,6 +69,8 @@ describe('A job', () => {
     }
     expect(await reminders.jobs('holds')).not.toEqual([]);
     await reminders.done('holds');
+    // Those that waited for a connection of the others have not failed for that.
+    expect(await reminders.calls('holds')).toHaveLength(10);
   });
 
   test('is refused if nothing handles it, or its payload is too large', async () => {

@@ -127,7 +127,7 @@ export class LentPool extends Pool {
   /** Milliseconds to wait for a connection: for a request, while enough time is left to use it. */
   private patienceOf(work: Work | undefined): number {
     const { connectionTimeoutMillis = TIMEOUTS.connect } = this.options;
-    if (!work || work.left === Infinity) return connectionTimeoutMillis;
+    if (!work || work.left === Infinity) return work?.patienceMs ?? connectionTimeoutMillis;
     return Math.max(0, Math.floor(work.left - TIMEOUTS.transaction - TIMEOUTS.abortMargin));
   }
 

@@ -1,8 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { currentWork, type Payers } from '../process/index.js';
-
-/** After so many reads with a single call, the next call is most likely lone too. */
-const FEW = 3;
+import { currentWork, LoneWorks, type Payers } from '../process/index.js';
 
 /**
  * One read of the database that many calls share: those of one turn of the event loop, and those while a read is under way share the
@@ -12,8 +9,7 @@ export class SharedRead<Answer> {
   private next?: Promise<Answer>;
   private underWay?: Promise<unknown>;
   private calls = 0;
-  /** How many reads in a row had a single call. */
-  private lone = 0;
+  private readonly lone = new LoneWorks();
   private payers = new Set<Payers>();
 
   /** @param read gets the payers of the calls that share it; none of their requests must end it */
@@ -22,13 +18,13 @@ export class SharedRead<Answer> {
   ask(payers?: Payers): Promise<Answer> {
     this.calls++;
     if (payers) this.payers.add(payers);
-    if (!this.next && !this.underWay && this.lone >= FEW) return this.send();
+    if (!this.next && !this.underWay && this.lone.areUsual) return this.send();
     return (this.next ??= (this.underWay ?? nextTurn()).then(() => this.send()));
   }
 
   private send(): Promise<Answer> {
     const { calls, payers } = this;
-    this.lone = calls > 1 ? 0 : this.lone + 1;
+    this.lone.add(calls === 1);
     this.calls = 0;
     this.payers = new Set();
     this.next = undefined;

@@ -37,8 +37,14 @@ const REASON_LENGTH = 500;
 /** Seconds after which an unhandled job of a schedule expires: jobs of a removed schedule do not pile up. */
 const SCHEDULED_SECONDS = 24 * 60 * 60;
 
-/** All jobs are one payer, so that they leave requests and readiness their connections. */
-const JOBS: Work = { payers: ['jobs'], left: Infinity, isOver: false, whenOver: () => {} };
+/** All jobs are one payer, so that they leave requests and readiness their connections. They wait for each other's. */
+const JOBS: Work = {
+  payers: ['jobs'],
+  left: Infinity,
+  patienceMs: 60_000,
+  isOver: false,
+  whenOver: () => {},
+};
 /** Jobs of releases before 3.0 have no dead letter queue. pg-boss changes no active jobs. */
 const ADOPT = `UPDATE pgboss.job SET dead_letter = $1
   WHERE name = ANY($2) AND dead_letter IS NULL AND state IN ('created', 'retry', 'active')`;
@@ -99,15 +105,19 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
 
   /** Repeats work until it is done, or the service stops. */
   private async repeat(pauseMs: number, work: () => Promise<boolean>): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
+    while (!this.stopping.signal.aborted) {
       try {
         if (await work()) return;
       } catch (error) {
         this.failures.add(messageOf(error as Error));
       }
-      await sleep(pauseMs, undefined, { signal }).catch(() => {});
+      await this.pause(pauseMs);
     }
+  }
+
+  /** Waits, unless the service stops. */
+  private async pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.stopping.signal }).catch(() => {});
   }
 
   private async begin(): Promise<true> {
@@ -175,7 +185,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
         burstWhenReadyExceeds: 1,
       } as const;
       await this.jobs.boss.work(queue.name, options, handle);
-      await sleep((pollingIntervalSeconds * 1_000 * size) / concurrency);
+      await this.pause((pollingIntervalSeconds * 1_000 * size) / concurrency);
     }
   }
 

@@ -17,6 +17,8 @@ export interface Work {
   readonly payers: Payers;
   /** Milliseconds until the answer is due; infinite where no client waits for one. */
   readonly left: number;
+  /** Milliseconds that it waits for a connection to the database where it has no deadline, if longer than others do. */
+  readonly patienceMs?: number;
   /** Whether the answer is complete, or the client has gone: what goes on then has no payer, and no deadline. */
   readonly isOver: boolean;
   /** Whether the operation has a longer time limit of its own, and so a pool of its own. */
@@ -157,6 +159,21 @@ const SLICE_MS = { shared: 1, alone: 5 };
 /** After so many lone works in a row, the next is most likely not the first of several, as in a burst of requests. */
 const FEW = 3;
 
+/** Tells which lone work need not wait for others of its moment. */
+export class LoneWorks {
+  private inARow = 0;
+
+  /** @param isLone whether the work came alone */
+  add(isLone: boolean): void {
+    this.inARow = isLone ? this.inARow + 1 : 0;
+  }
+
+  /** Whether the next work, if no other is under way, may start at once. */
+  get areUsual(): boolean {
+    return this.inARow >= FEW;
+  }
+}
+
 /**
  * Shares the event loop between clients. A lone work starts at once. Beside others, one work of each client starts per iteration, and
  * more in rounds while the iteration is short. So a flood of requests that the service refuses at once cannot starve the requests of
@@ -168,8 +185,7 @@ export class RoundRobin<Item> {
   /** The clients with work that was started and is not done. */
   private readonly busy = new Map<string, number>();
   private isScheduled = false;
-  /** How many works in a row were added while no other was under way. */
-  private lone = 0;
+  private readonly lone = new LoneWorks();
   /** Utilization of the event loop at the end of the last round. */
   private last = performance.eventLoopUtilization();
 
@@ -177,9 +193,11 @@ export class RoundRobin<Item> {
 
   /** Each work has to be reported as `done`. */
   add(client: string, work: Item): void {
-    this.lone = this.busy.size === 0 ? this.lone + 1 : 0;
+    const isLone = this.busy.size === 0;
+    const startsNow = isLone && this.lone.areUsual;
+    this.lone.add(isLone);
     this.busy.set(client, (this.busy.get(client) ?? 0) + 1);
-    if (this.lone > FEW) return this.start(work);
+    if (startsNow) return this.start(work);
     enqueue(this.queues, client, work);
     if (!this.isScheduled) this.schedule();
   }

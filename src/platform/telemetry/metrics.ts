@@ -1,8 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Global, Injectable, Logger, Module } from '@nestjs/common';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { cached, RELEASE } from '../process/index.js';
+import { cached, RELEASE, within } from '../process/index.js';
 
 /** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -89,7 +88,8 @@ export class Metrics {
   ): void {
     const collect = async () => {
       try {
-        const figures = await Promise.race([Promise.try(read), timeOut()]);
+        const figures = await within(READ_MS, Promise.try(read));
+        if (figures === undefined) throw new Error(`That takes more than ${READ_MS} ms.`);
         const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
         metric.reset();
         for (const { labels, value } of values) metric.inc(labels, value);
@@ -110,11 +110,6 @@ export class Metrics {
     const figures = await this.registry.getMetricsAsJSON();
     if (process.connected) process.send!({ about: 'metrics', figures } satisfies Message);
   }
-}
-
-async function timeOut(): Promise<never> {
-  await sleep(READ_MS, undefined, { ref: false });
-  throw new Error(`Reading the figures took more than ${READ_MS} ms.`);
 }
 
 /**
@@ -152,7 +147,7 @@ async function figuresOf(workers: Worker[]): Promise<Map<Worker, object[]>> {
   };
   cluster.on('message', receive);
   for (const worker of workers) worker.send({ about: 'metrics' } satisfies Message);
-  await Promise.race([allAnswered, sleep(WAIT_MS)]);
+  await within(WAIT_MS, allAnswered);
   cluster.off('message', receive);
   return figures;
 }

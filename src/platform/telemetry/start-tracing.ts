@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { type Attributes, diag, DiagLogLevel } from '@opentelemetry/api';
 import { setGlobalErrorHandler } from '@opentelemetry/core';
@@ -7,7 +6,7 @@ import { HttpInstrumentation } from '@opentelemetry/instrumentation-http';
 import { PgInstrumentation } from '@opentelemetry/instrumentation-pg';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { NodeSDK } from '@opentelemetry/sdk-node';
-import { messageOf, RELEASE } from '../process/index.js';
+import { messageOf, RELEASE, within } from '../process/index.js';
 import { PROBES, ThrottledWarning } from './log.js';
 
 /** Milliseconds to export the last spans when the service stops. */
@@ -51,7 +50,7 @@ export function startTracing(): () => Promise<void> {
   ['http', 'pg'].forEach(require);
   createRequire(require.resolve('pg'))('pg-pool');
   const stop = () => sdk.shutdown().catch((error: Error) => failures.add(messageOf(error)));
-  return () => Promise.race([stop(), sleep(STOP_MS, undefined, { ref: false })]);
+  return () => within(STOP_MS, stop());
 }
 
 /** Logs what OpenTelemetry says of its settings, in place of the console that `OTEL_LOG_LEVEL` selects. */
