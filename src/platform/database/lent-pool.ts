@@ -124,11 +124,9 @@ export class LentPool extends Pool {
     }
   }
 
-  /** Milliseconds to wait for a connection: for a request, while enough time is left to use it. */
+  /** Milliseconds to wait for a connection. */
   private patienceOf(work: Work | undefined): number {
-    const { connectionTimeoutMillis = TIMEOUTS.connect } = this.options;
-    if (!work || work.left === Infinity) return work?.patienceMs ?? connectionTimeoutMillis;
-    return Math.max(0, Math.floor(work.left - TIMEOUTS.transaction - TIMEOUTS.abortMargin));
+    return patienceOf(work) ?? this.options.connectionTimeoutMillis ?? TIMEOUTS.connect;
   }
 
   /**
@@ -146,9 +144,19 @@ export class LentPool extends Pool {
   }
 }
 
-/** Runs work whose result may serve others too: its payers pay, and it has no deadline. */
+/** Milliseconds that a request waits for a connection: while enough time is left to use it. */
+function patienceOf(work: Work | undefined): number | undefined {
+  if (!work || work.left === Infinity) return work?.patienceMs;
+  return Math.max(0, Math.floor(work.left - TIMEOUTS.transaction - TIMEOUTS.abortMargin));
+}
+
+/**
+ * Runs work whose result may serve others too: its payers pay, and it has no deadline. It waits for a connection as long as the
+ * request does that asks for it.
+ */
 export function withoutDeadline<T>(work: () => T, payers = currentWork.getStore()?.payers ?? NOBODY): T {
-  return currentWork.run({ payers, left: Infinity, isOver: false, whenOver: () => {} }, work);
+  const patienceMs = patienceOf(currentWork.getStore());
+  return currentWork.run({ payers, patienceMs, left: Infinity, isOver: false, whenOver: () => {} }, work);
 }
 
 /** Statements that end a transaction, or a part of it, without any effect. */
