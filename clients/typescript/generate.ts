@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import openapiTS, { astToString, COMMENT_HEADER, type SchemaObject } from 'openapi-typescript';
 import ts from 'typescript';
 
-// node clients/typescript/generate.ts <file>: the types of openapi.json as `openapi-typescript` has them, but for int64; and
-// beside them, in operations.ts, what has to be known of the operations while they are called.
+// node clients/typescript/generate.ts <file>: writes the types that `openapi-typescript` makes of openapi.json, with `Int64`, and
+// beside them operations.ts, the facts that calls need at run time.
 const document = readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8');
 const inject = "import type { Int64 } from './int64.ts';\n";
 const types = await openapiTS(document, { inject, transform, silent: true, defaultNonNullable: false });
@@ -35,15 +35,15 @@ function operationsOf({ paths }: { paths: Record<string, Record<string, Describe
   );
   return `// Generated from openapi.json by generate.ts.
 
-/** What the document says of an operation. */
+/** Facts of an operation in the document. */
 export interface Facts {
-  /** Whether it has an \`Idempotency-Key\`, so that all its tries count as one. */
+  /** Whether it accepts an \`Idempotency-Key\`, so that a write can be repeated. */
   takesKey?: boolean;
   /** Whether its success is 204, without a body. */
   answersNothing?: boolean;
 }
 
-/** Those of which there is something to say, by method and path. */
+/** The facts by method and path; operations without any are left out. */
 export const OPERATIONS: Readonly<Record<string, Facts>> = {
 ${lines.join('\n')}
 };

@@ -7,23 +7,23 @@ import { send, type Sending, type Success } from './send.ts';
 export { PetstoreError } from './petstore-error.ts';
 export type { Int64 } from './int64.ts';
 export type { components, paths } from './schema.d.ts';
-/** The objects of the interface by their names, such as `Schemas['Pet']`. */
+/** The schemas of the API by name, such as `Schemas['Pet']`. */
 export type Schemas = components['schemas'];
 
-/** What a client is made with. */
+/** The options of a client. */
 export interface Options {
-  /** Address of the service, ending in `/v1`. */
+  /** The address of the service, ending in `/v1`. */
   baseUrl: string;
-  /** An API key. Signing up needs none. */
+  /** An API key; signing up needs none. */
   key?: string | undefined;
-  /** How often a request is sent at most, 5 times if not given. */
+  /** The most times that a request is sent; 5 by default. */
   tries?: number;
   /**
-   * How many milliseconds a try may take until its answer has arrived as a whole, 15,000 if not given; Infinity for no end.
-   * The service has 3 seconds itself.
+   * Milliseconds of a try, until its whole answer has arrived: 15,000 by default, Infinity for no limit. The service answers
+   * within 3 seconds.
    */
   timeoutMs?: number;
-  /** Instead of the `fetch` that is there. */
+  /** Replaces the global `fetch`. */
   fetch?: Sending['fetch'];
 }
 
@@ -35,31 +35,31 @@ type PathOf<M extends Method> = {
 type ListPath = {
   [P in PathOf<'get'>]: Answer<P, 'get'>['data'] extends readonly unknown[] ? P : never;
 }[PathOf<'get'>];
-/** Parameters and body, which may be left out where none is required. */
+/** Parameters and body; optional if none is required. */
 type Rest<P extends keyof paths, M extends Method, I = MaybeOptionalInit<paths[P], M>> = undefined extends I
   ? [init?: I]
   : [init: I];
 type Call<M extends Method> = <P extends PathOf<M>>(path: P, ...rest: Rest<P, M>) => Promise<Answer<P, M>>;
 
-/** What a call resolves to: `data`, and the `response` for its headers, such as `ETag` and `Location`. */
+/** A success: `data`, and the `response` for its headers, such as `ETag` and `Location`. */
 export type Answer<P extends keyof paths, M extends Method> = Extract<
   FetchResponse<paths[P][M] & object, object, 'application/json'>,
   { data: unknown }
 >;
 
 /**
- * Calls by method and path, with the types of the document. An answer that is no success, or not the service's, is thrown as
- * a `PetstoreError`; where there is none, what `fetch` says is thrown, and a `TimeoutError` where there is none in time.
+ * Calls by method and path, with the types of the document. A call throws a `PetstoreError` for any answer but a success of the
+ * service, a `TimeoutError` if no answer arrives in time, and the error of `fetch` if there is none at all.
  */
 export type PetstoreClient = { readonly [M in Method as Uppercase<M>]: Call<M> } & {
-  /** The pages of a list, each fetched when it is asked for. */
+  /** The pages of a list; the next one is fetched when the loop asks for it. */
   pages<P extends ListPath>(path: P, ...rest: Rest<P, 'get'>): AsyncGenerator<Answer<P, 'get'>['data'], void>;
 };
 
 /**
- * A client that sends again what may pass, such as 503, 429 and a lost answer. A write has one `Idempotency-Key` in all
- * tries, so that it happens once; where the service keeps none, it is not sent again. The `signal` of a call ends them.
- * Every `Int64` is exact.
+ * Makes a client that retries temporary failures, such as 503, 429 and a lost answer. All tries of a write have one
+ * `Idempotency-Key`, so the write happens once; a write to an operation without keys is not repeated. The `signal` of a call
+ * ends all its tries. Every `Int64` is exact.
  */
 export function createClient(options: Options): PetstoreClient {
   const { baseUrl, key, tries = 5, timeoutMs = 15_000, fetch: ownFetch = globalThis.fetch } = options;
@@ -67,7 +67,7 @@ export function createClient(options: Options): PetstoreClient {
     baseUrl,
     headers: key === undefined ? {} : { Authorization: `Bearer ${key}` },
     bodySerializer: stringify,
-    // `ids=1,2`, as the document has it.
+    // `ids=1,2`, as in the document.
     querySerializer: { array: { style: 'form', explode: false } },
   }) as unknown as { request: (...args: unknown[]) => Promise<unknown> };
   const call = async (method: Method, path: string, init?: Partial<Sending>): Promise<Success> => {
@@ -90,14 +90,15 @@ function pagesBy(get: (path: string, init?: object) => Promise<Success>) {
       const { data, response } = await get(path, { ...init, ...(query && { querySerializer: () => query }) });
       yield data;
       query = nextQuery(response);
-      if (query !== undefined && query === earlier) throw new Error(`The page ${query} comes again.`);
-      // One page is compared with those after it, further and further on (Brent), so that a circle of any length is found.
+      if (query !== undefined && query === earlier)
+        throw new Error(`The pages repeat: ${query} was fetched before.`);
+      // Brent's algorithm finds a cycle of any length: later pages are compared with page 1, 2, 4, 8 and so on.
       if (Number.isInteger(Math.log2(page))) earlier = query;
     }
   };
 }
 
-/** The query of the next page as the service has it, for the client's own address: no other one gets the key. */
+/** The query of the next page. The client keeps its own address, so that no other server gets the key. */
 function nextQuery({ headers }: Response): string | undefined {
   return /<[^>?]*(\?[^>]+)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
 }

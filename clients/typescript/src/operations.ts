@@ -1,14 +1,14 @@
 // Generated from openapi.json by generate.ts.
 
-/** What the document says of an operation. */
+/** Facts of an operation in the document. */
 export interface Facts {
-  /** Whether it has an `Idempotency-Key`, so that all its tries count as one. */
+  /** Whether it accepts an `Idempotency-Key`, so that a write can be repeated. */
   takesKey?: boolean;
   /** Whether its success is 204, without a body. */
   answersNothing?: boolean;
 }
 
-/** Those of which there is something to say, by method and path. */
+/** The facts by method and path; operations without any are left out. */
 export const OPERATIONS: Readonly<Record<string, Facts>> = {
   'DELETE /api-keys/current': { answersNothing: true },
   'DELETE /api-keys/{keyId}': { answersNothing: true },

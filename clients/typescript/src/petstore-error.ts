@@ -2,27 +2,27 @@ import type { components } from './schema.d.ts';
 
 type Failure = components['schemas']['Error'];
 
-/** As much of the body is shown of what is no answer of the service. */
+/** Characters of a foreign body that the message shows. */
 const LONGEST_EXCERPT = 100;
 
-/** An answer that is no success. Switch on its `code`; the `message` is for people, and may change. */
+/** An answer other than a success. Switch on the `code`; the `message` is for people, and may change. */
 export class PetstoreError extends Error {
   override readonly name = 'PetstoreError';
-  /** One of the document's codes, to which new ones may come; `unknown` if something in between has answered. */
+  /** A code of the document, which may get new ones; `unknown` if a proxy or another server has answered. */
   readonly code: Failure['code'];
-  /** The status of the response; 0 for a redirect in a browser, which does not tell. */
+  /** The HTTP status; 0 for a redirect in a browser, which hides the status. */
   readonly status: number;
-  /** Its headers: `X-Request-Id` for whoever operates the service, `Retry-After`. */
+  /** The headers of the answer, such as `Retry-After`, and `X-Request-Id` for the operator. */
   readonly headers: Headers;
-  /** The page that says what its code means, and what to do; undefined if something in between has answered. */
+  /** The page that explains the code; undefined if a proxy or another server has answered. */
   readonly help: string | undefined;
 
   /**
-   * @param body that of the response
-   * @param options why the body of a success cannot be read, if it is cut off
+   * @param body the body of the response, as text
+   * @param options the cause, if the body of a success cannot be read
    */
   constructor(response: Response, body: string, options?: ErrorOptions) {
-    const { code, message } = failureIn(body) ?? { code: 'unknown', message: whatCame(response, body) };
+    const { code, message } = failureIn(body) ?? { code: 'unknown', message: describe(response, body) };
     super(message, options);
     this.code = code;
     this.status = response.status;
@@ -33,7 +33,7 @@ export class PetstoreError extends Error {
   }
 }
 
-/** The error of the service, if it is one: what something in between answers may be anything. */
+/** The service's error in a body; undefined for any other body, such as a proxy's page. */
 function failureIn(body: string): Pick<Failure, 'code' | 'message'> | undefined {
   try {
     const { code, message } = Object(JSON.parse(body));
@@ -43,12 +43,12 @@ function failureIn(body: string): Pick<Failure, 'code' | 'message'> | undefined 
   }
 }
 
-function whatCame({ status, statusText, headers, redirected, type, url }: Response, body: string): string {
+function describe({ status, statusText, headers, redirected, type, url }: Response, body: string): string {
   const line = `${status} ${statusText}`.trim();
   const isRedirect = redirected || type === 'opaqueredirect' || (status >= 300 && status < 400);
   const to = redirected ? url : (headers.get('Location') ?? 'somewhere');
-  if (isRedirect) return `${line}: a redirect to ${to}, which is not followed. Is baseUrl right?`;
+  if (isRedirect) return `${line}: a redirect to ${to}, which the client does not follow. Is baseUrl right?`;
   const text = body.replaceAll(/\s+/g, ' ').trim();
   const excerpt = text.length > LONGEST_EXCERPT ? `${text.slice(0, LONGEST_EXCERPT)}…` : text;
-  return `${line} with ${headers.get('Content-Type') ?? 'no Content-Type'}, not an answer of the service: ${excerpt}`;
+  return `${line} with ${headers.get('Content-Type') ?? 'no Content-Type'}, which is not from the service: ${excerpt}`;
 }

@@ -2,29 +2,29 @@ import { parse } from './int64.ts';
 import type { Facts } from './operations.ts';
 import { PetstoreError } from './petstore-error.ts';
 
-/** How requests are sent. */
+/** The options of a call. */
 export interface Sending {
   fetch: (request: Request, init?: RequestInit) => Promise<Response>;
-  /** How often a request is sent at most. */
+  /** The most times that the request is sent. */
   tries: number;
-  /** How many milliseconds a try may take, until its answer has arrived as a whole. */
+  /** Milliseconds of a try, until its whole answer has arrived. */
   timeoutMs: number;
 }
 
-/** A success: what its body says, and the response for its headers. */
+/** A success: the value of its body, and the response for its headers. */
 export interface Success {
   data: unknown;
   response: Response;
 }
 
-/** Longer pauses than this are left to the caller. */
+/** The caller decides about a longer pause. */
 const LONGEST_PAUSE_MS = 60_000;
-/** A timer that is given more fires at once. */
+/** A timer with a longer time would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Sends a request, and sends it again after what may pass: 429, and where it cannot happen twice 408, 5xx, 409 while the
- * first try still runs, and no answer at all, or none in time. Resolves to a success that has arrived as a whole.
+ * Sends a request, and repeats it after a temporary failure: after 429; if it can be repeated safely, also after 408, 5xx, a 409
+ * while the first try still runs, and a missing or late answer. Resolves to a success that has arrived completely.
  * @throws {PetstoreError} after any other answer
  */
 export async function send(request: Request, facts: Facts, sending: Sending): Promise<Success> {
@@ -33,7 +33,7 @@ export async function send(request: Request, facts: Facts, sending: Sending): Pr
     try {
       return await sendOnce(request, facts, sending);
     } catch (error) {
-      const isOver = tried >= sending.tries || request.signal.aborted || !mayPass(error, isRepeatable);
+      const isOver = tried >= sending.tries || request.signal.aborted || !isTemporary(error, isRepeatable);
       const pauseMs = Math.max(retryAfterMs(error), 200 * 2 ** tried * (1 - Math.random() / 2));
       if (isOver || pauseMs > LONGEST_PAUSE_MS) throw error;
       await pause(pauseMs, request.signal);
@@ -41,7 +41,7 @@ export async function send(request: Request, facts: Facts, sending: Sending): Pr
   }
 }
 
-/** Redirects are not followed: a write would become a GET at 301 and 302, and its answer a success. */
+/** Does not follow redirects: 301 and 302 turn a write into a GET, whose answer would look like a success. */
 function sendOnce(
   request: Request,
   { answersNothing = false }: Facts,
@@ -60,8 +60,8 @@ function sendOnce(
 }
 
 /**
- * Runs something that a signal ends, that of the caller or the time-out, at once: Node's `fetch` no longer hears the signal
- * of a `Request` that was collected as garbage, and another `fetch` may not listen.
+ * Ends work at the caller's signal or at the time-out. Node's `fetch` misses the signal of a `Request` that was collected as
+ * garbage, and another `fetch` may ignore signals.
  */
 async function within<T>(
   ms: number,
@@ -89,7 +89,7 @@ function isJson({ headers }: Response): boolean {
   return /^application\/json\b/i.test(headers.get('Content-Type') ?? '');
 }
 
-/** @throws {PetstoreError} with a cause if the body has ended too early, which not every connection tells */
+/** @throws {PetstoreError} with a cause if the body is cut off, which not every connection reports */
 function read(response: Response, body: string): unknown {
   try {
     return parse(body);
@@ -98,28 +98,28 @@ function read(response: Response, body: string): unknown {
   }
 }
 
-/** Gives a write its `Idempotency-Key`, where the service keeps one. Returns whether the request is safe to repeat. */
+/** Adds an `Idempotency-Key` to a write whose operation accepts one. Returns whether the request can be repeated safely. */
 function makeRepeatable({ method, headers }: Request, { takesKey = false }: Facts): boolean {
-  // Browsers have `randomUUID` on encrypted pages alone.
+  // Browsers have `randomUUID` only on pages served by HTTPS.
   if (takesKey && !headers.has('Idempotency-Key'))
     headers.set('Idempotency-Key', crypto.getRandomValues(new Uint32Array(4)).join('-'));
   return method === 'GET' || takesKey;
 }
 
-/** Whether the same request may succeed a little later; `error` is a `PetstoreError`, or says why there is no answer. */
-function mayPass(error: unknown, isRepeatable: boolean): boolean {
+/** Whether the same request may succeed later. @param error a `PetstoreError`, or the reason why there is no answer */
+function isTemporary(error: unknown, isRepeatable: boolean): boolean {
   if (!(error instanceof PetstoreError)) return isRepeatable;
   const { status, code, cause } = error;
   if (status === 429) return true;
   return isRepeatable && (status === 408 || status >= 500 || code === 'idempotency_key_in_use' || !!cause);
 }
 
-/** RFC 9110, 10.2.3: seconds, or a date, by the clock of whoever has answered. */
+/** Milliseconds of a `Retry-After`: seconds, or a date by the clock of the server (RFC 9110, 10.2.3). */
 function retryAfterMs(error: unknown): number {
   const headers = error instanceof PetstoreError ? error.headers : new Headers();
   const after = headers.get('Retry-After') ?? '';
   if (/^\d+$/.test(after)) return Number(after) * 1000;
-  // Other texts, such as -5, are dates to `Date.parse` too.
+  // `Date.parse` takes other texts, such as -5, for dates too.
   if (!/^[A-Z].* GMT$/i.test(after)) return 0;
   return Date.parse(after) - (Date.parse(headers.get('Date') ?? '') || Date.now()) || 0;
 }
