@@ -289,7 +289,10 @@ class Connection {
     this.counted = count;
   }
 
-  /** Without traffic between two looks, the socket is idle, unless Node has postponed the second because the client reads. */
+  /**
+   * Whether no byte has passed for `UNREAD_MS`. Node postpones its report of an idle socket while the client reads, so only two
+   * reports close together count as idle time.
+   */
   private isIdleForLong(): boolean {
     const { socket, idle } = this;
     const now = performance.now();
@@ -315,7 +318,7 @@ class Connection {
     this.unfinished = request.complete ? undefined : request;
     const next = this.waiting.shift();
     this.count();
-    // The failure may belong to the last request, which is incomplete.
+    // An incomplete request is the last one, whose failure this is.
     if (next && (next[0].request.complete || !this.failure)) this.start(...next);
     else if (this.failure) this.end(next?.[0].request ?? this.unfinished, next?.[0]);
   }
