@@ -4,6 +4,8 @@ import { availableParallelism } from 'node:os';
 export default {
   // Ends what a test has left running.
   testEnvironment: '<rootDir>/dist/src/testing/environment.js',
+  // Without `dist`. A pattern of its path would not hold in a folder such as `c++`.
+  roots: ['<rootDir>/src', '<rootDir>/test'],
   // `npm run test:long` runs `test/long`, `npm run test:faults` runs `test/faults`.
   testMatch: ['<rootDir>/test/*.test.ts', '<rootDir>/test/platform/*.test.ts', '<rootDir>/src/**/*.spec.ts'],
   extensionsToTreatAsEsm: ['.ts'],
@@ -12,7 +14,6 @@ export default {
     '^petstore/product$': '<rootDir>/src/product.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
-  modulePathIgnorePatterns: ['<rootDir>/dist'],
   transform: {
     '\\.ts$': [
       '@swc/jest',
