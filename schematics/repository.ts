@@ -108,7 +108,7 @@ save-exact=true
   'jest.config.js': `/** @type {import('jest').Config} */\nexport default ${json({
     ...{ globalSetup: 'petstore/testing/setup', globalTeardown: 'petstore/testing/teardown' },
     ...{ testEnvironment: 'petstore/testing/environment', testTimeout: 120_000 },
-    testMatch: ['<rootDir>/test/**/*.test.ts', '<rootDir>/src/**/*.spec.ts'],
+    testRegex: ['/test/.+\\.test\\.ts$', '/src/.+\\.spec\\.ts$'],
     ...{ roots: ['<rootDir>/src', '<rootDir>/test'] },
     ...{ extensionsToTreatAsEsm: ['.ts'], moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' } },
     transform: {
