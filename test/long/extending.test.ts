@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { repositoryFiles } from '../../schematics/repository.ts';
 import { createDatabase } from '../../src/testing/service.js';
@@ -119,9 +119,15 @@ import { Public } from 'petstore/platform';
 `;
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
+  /** The name of a folder with what globs, patterns, URLs, code and shells could take for theirs. */
+  const ODD = "a [b] c++ O'Brien! räum #1 100% $x";
+  const TEST = `import { sharedService } from 'petstore/testing';
+test('runs', () => expect(sharedService().url).toMatch('http'));
+`;
+
   /** A repository of `petstore new`, with the packages of this checkout. */
   function newRepository(): string {
-    const folder = newFolder();
+    const folder = join(newFolder(), ODD);
     for (const [path, text] of repositoryFiles('clinic', manifest)) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), text);
@@ -134,7 +140,7 @@ import { Public } from 'petstore/platform';
   }
 
   let own: Checkout;
-  beforeAll(() => (own = Checkout.copy()));
+  beforeAll(() => (own = Checkout.copy(ROOT, ODD)));
   afterAll(async () => {
     own.remove();
     await removeFolders();
@@ -144,7 +150,7 @@ import { Public } from 'petstore/platform';
     ['in this checkout', () => own.path, 'dist/src/main.js'],
     ['in a repository of its own', newRepository, 'dist/main.js'],
   ])(
-    '%s: a module, a controller and a service are built, started and tested; a resource is refused in a line',
+    '%s, in any folder: a module, a controller and a service are built, started and tested; a resource is refused in a line',
     async (_where, make, main) => {
       const cwd = make();
       const DATABASE_URL = await createDatabase('TEMPLATE migrated');
@@ -164,11 +170,15 @@ import { Public } from 'petstore/platform';
         join(cwd, 'src/cats/cats.service.spec.ts'),
         "import { Test } from '@nestjs/testing';\nTest;\n",
       );
-      expect(await node(NEST, 'build')).toMatchObject({ code: 0 });
+      expect(await new Run('npm', ['run', 'build'], {}, cwd).end).toBe(0);
       const run = new Run(process.execPath, [main], { DATABASE_URL }, cwd);
       const { api } = await run.ready();
       expect(await (await fetch(`${api}/cats`)).json()).toEqual(['Tom']);
       await run.stop();
+      writeFileSync(join(cwd, 'test/one.test.ts'), TEST);
+      copyFileSync(join(ROOT, 'openapi.json'), join(cwd, 'openapi.json'));
+      const NODE_OPTIONS = '--experimental-vm-modules';
+      expect(await new Run('npx', ['jest', 'test/one.test.ts'], { NODE_OPTIONS }, cwd).end).toBe(0);
 
       expect(await node(NEST, 'generate', 'resource', 'owls', '--type', 'rest', '--crud')).toMatchObject({
         code: 0,
