@@ -7,7 +7,7 @@ FROM base AS build
 RUN --mount=type=cache,target=/root/.npm npm ci --omit=optional --ignore-scripts
 COPY nest-cli.json tsconfig.json tsconfig.build.json ormconfig.ts ./
 COPY schematics schematics
-COPY examples/petstore.http examples/
+COPY examples examples
 COPY src src
 COPY docs/guides docs/guides
 # Any user can read the build, whatever the umask of the sources. Source maps and types are not used at run time.

@@ -4,15 +4,16 @@ import { availableParallelism } from 'node:os';
 export default {
   // Ends what a test has left running.
   testEnvironment: '<rootDir>/dist/src/testing/environment.js',
+  // Without `dist`. No pattern holds the path of this folder, which may be `c++` or `a [b]`.
+  roots: ['<rootDir>/src', '<rootDir>/test'],
   // `npm run test:long` runs `test/long`, `npm run test:faults` runs `test/faults`.
-  testMatch: ['<rootDir>/test/*.test.ts', '<rootDir>/test/platform/*.test.ts', '<rootDir>/src/**/*.spec.ts'],
+  testRegex: ['/test/(?:platform/)?[^/]+\\.test\\.ts$', '/src/.+\\.spec\\.ts$'],
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^petstore/(platform|testing)$': '<rootDir>/src/$1/index.ts',
     '^petstore/product$': '<rootDir>/src/product.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
-  modulePathIgnorePatterns: ['<rootDir>/dist'],
   transform: {
     '\\.ts$': [
       '@swc/jest',

@@ -1,61 +1,164 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, type FeatureOptions } from './description.ts';
-import { filesFrom } from './example.ts';
-import { Inventory, PACKAGE, read } from './inventory.ts';
-import { piecesOf } from './pieces.ts';
+import { fileURLToPath } from 'node:url';
 import { refuse } from './program.ts';
 import { type Names, namesOf } from './words.ts';
 
-/** The example feature, and the options that would generate it. */
-const EXAMPLE = join(PACKAGE, 'examples/appointments');
-export const EXAMPLE_OPTIONS: FeatureOptions = {
-  ...{ many: 'appointments', owned: true, crud: true },
-  fields:
-    'petId:ref(pets),startsAt:time,minutes:integer(5,240),note?:text(1000),status:enum(booked,kept,cancelled)',
-};
+/** The folder of this package: its sources, or its build. */
+const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
+/** The list of features of the service in the working directory. */
 const LIST = 'src/features.ts';
 
-/** The files of a feature by path, and the list of features with its module. @throws Refusal that names the problem */
-export function featureFiles(folder: string, options: FeatureOptions): Map<string, string> {
-  const inventory = new Inventory(folder);
-  const names = namesOf(options.many, options.singular);
-  for (const path of [`src/${names.files}`, `test/${names.files}.test.ts`])
-    if (existsSync(join(folder, path))) refuse(`"${names.files}" cannot be added: ${path} already exists.`);
-  inventory.requireUnused(names);
-  const feature = describe(names, options, inventory);
-  const example = describe(namesOf(EXAMPLE_OPTIONS.many), EXAMPLE_OPTIONS, inventory);
-  const time = timeOfMigration(folder);
-  const files = filesFrom(EXAMPLE, piecesOf(example), piecesOf(feature), feature, time);
-  return files.set(LIST, withModule(read(join(folder, LIST)), names));
+/** The features that others are copies of, each with the time of its migration. */
+const PLAIN = { name: 'vets', time: '1800000000000' };
+const OWNED = { name: 'appointments', time: '1800000000001' };
+
+export interface FeatureOptions {
+  /** Copies the example whose rows belong to an account. */
+  owned?: boolean;
+  /** The name of one row, if it is not the singular that the name has by itself. */
+  singular?: string;
+}
+
+/**
+ * Adds a feature to the service in the working directory: a copy of an example under another name.
+ * @param many the plural in kebab case
+ * @throws Refusal that names the problem; then nothing has changed
+ */
+export async function addFeature(
+  many: string,
+  { owned, singular }: FeatureOptions,
+): Promise<{ written: string[]; singular: string }> {
+  const names = namesOf(many, singular);
+  if (!existsSync(LIST)) refuse(`There is no ${LIST} here: run this in the folder of a service.`);
+  requireUnused(names);
+  const files = copyOf(owned ? OWNED : PLAIN, names);
+  // The last one, so that the service never lists what is not there.
+  files.set(LIST, await withModule(readFileSync(LIST, 'utf8'), names));
+  const formatted = await Promise.all(
+    Array.from(files, async ([path, text]) => [path, await format(path, text)] as const),
+  );
+  write(new Map(formatted));
+  return { written: [...files.keys()], singular: names.one.words };
+}
+
+/** @throws Refusal if files, the table, or what the OpenAPI document names are there already */
+function requireUnused({ many, one }: Names): void {
+  const taken = (what: string) => refuse(`"${many.kebab}" cannot be added: there is already ${what}.`);
+  for (const path of [`src/${many.kebab}`, `test/${many.kebab}.test.ts`]) if (existsSync(path)) taken(path);
+  for (const source of [join(PACKAGE, 'src'), 'src'])
+    for (const path of globSync('**/*.entity.{js,ts}', { cwd: source }))
+      if (readFileSync(join(source, path), 'utf8').includes(`Entity('${many.snake}'`))
+        taken(`the table ${many.snake}`);
+  if (!existsSync('openapi.json')) return;
+  const { components, paths, tags } = JSON.parse(readFileSync('openapi.json', 'utf8'));
+  const operations = Object.values<object>(paths).flatMap((item) => Object.values(item));
+  const used = new Set([
+    ...[components.schemas, components.examples, paths].flatMap(Object.keys),
+    ...[
+      ...tags.map(({ name }: { name: string }) => name),
+      ...operations.map(({ operationId }) => operationId),
+    ],
+  ]);
+  const { pascal, snake } = one;
+  const wanted = [
+    ...[pascal, `New${pascal}`, `${pascal}Change`, `${pascal}Status`, `${snake}_not_found`, `${snake}_final`],
+    ...[many.kebab, `/${many.kebab}`, `list${many.pascal}`],
+    ...['create', 'get', 'update', 'delete'].map((verb) => verb + pascal),
+  ];
+  const found = wanted.find((name) => used.has(name));
+  if (found) taken(`${found} in openapi.json`);
+}
+
+/** The files of an example by path, under another name. */
+function copyOf(example: typeof PLAIN, names: Names): Map<string, string> {
+  const spellings = new Map([...spellingsIn(namesOf(example.name), names), [example.time, newTime()]]);
+  const known = new RegExp([...spellings.keys()].map((spelling) => RegExp.escape(spelling)).join('|'), 'g');
+  const rename = (text: string) => text.replaceAll(known, (spelling) => spellings.get(spelling)!);
+  const folder = join(PACKAGE, 'examples', example.name);
+  const files = new Map<string, string>();
+  for (const path of globSync('{src,test}/**/*.{ts,http}', { cwd: folder }).toSorted()) {
+    const text = readFileSync(join(folder, path), 'utf8').replaceAll('\r\n', '\n');
+    const imports = text.slice(0, text.indexOf('\n\n')).replaceAll(known, '_');
+    if (new RegExp(`\\b${names.one.pascal}\\b`).test(imports))
+      refuse(`"${names.many.kebab}" cannot be added: its class would hide another ${names.one.pascal}.`);
+    files.set(rename(path), rename(text));
+  }
+  return files;
+}
+
+/**
+ * How an example spells its name, the longer spellings first, each with that of another name. The names of the examples are
+ * no other words there, so the places around them tell which spelling is meant.
+ */
+function spellingsIn(example: Names, names: Names): [string, string][] {
+  return (['many', 'one'] as const).flatMap((number) => {
+    const [{ kebab: was, pascal }, is] = [example[number], names[number]];
+    const places = (befores: string[], word: string, after = '') =>
+      befores.map((before): [string, string] => [before + was + after, before + word + after]);
+    return [
+      ...places(["'", ''], is.snake, '_'),
+      ...places(["Entity('", 'TABLE ', 'FROM ', ' ON '], is.snake),
+      ...places([''], is.camel, 'Id'),
+      ...places(['this.', 'readonly '], is.camel),
+      ...places([''], is.camel, ': typeof'),
+      ...places(['{ '], `'${is.kebab}'`, ':'),
+      ...places(["'", '/', '-'], is.kebab),
+      ...places([''], is.kebab, '-'),
+      [pascal, is.pascal],
+      ...places([''], is.words),
+    ];
+  });
 }
 
 /** The current time, or later: after the existing migrations. */
-function timeOfMigration(folder: string): string {
-  const paths = readdirSync(join(folder, 'src'), { recursive: true, encoding: 'utf8' });
-  const times = paths.flatMap((path) => /migrations[\\/](\d{13})-[^\\/]+\.ts$/.exec(path)?.[1] ?? []);
-  return String(Math.max(Date.now(), ...times.map((time) => Number(time) + 1)));
+function newTime(): string {
+  const times = globSync('src/**/migrations/*.ts').map((path) => Number(/(\d{13})-/.exec(path)?.[1] ?? 0));
+  return String(Math.max(Date.now(), ...times.map((time) => time + 1)));
 }
 
-function withModule(text: string, { Names, files }: Names): string {
-  const [head, end] = [text.search(/^\n/m), text.search(/^\]\)?;$/m)];
-  if (head < 0 || end < 0) refuse(`${LIST} has no list of features that ends with a line "]);" or "];".`);
-  const line = `import { ${Names}Module } from './${files}/${files}.module.js';\n`;
-  return `${text.slice(0, head)}${line}${text.slice(head, end)}  ${Names}Module,\n${text.slice(end)}`;
+/** The list of features with one more at its end. */
+async function withModule(text: string, { many }: Names): Promise<string> {
+  const { default: ts } = await import('typescript');
+  const source = ts.createSourceFile(LIST, text, ts.ScriptTarget.Latest);
+  const declared = source.statements.filter(ts.isVariableStatement);
+  const features = declared
+    .flatMap(({ declarationList }) => declarationList.declarations)
+    .find(({ name }) => ts.isIdentifier(name) && name.text === 'FEATURES');
+  const firstArray = (
+    node: import('typescript').Node,
+  ): import('typescript').ArrayLiteralExpression | undefined =>
+    ts.isArrayLiteralExpression(node) ? node : ts.forEachChild(node, firstArray);
+  const list = features && firstArray(features);
+  if (!list) return refuse(`${LIST} has no list FEATURES.`);
+  const { elements, end } = list;
+  const comma = elements.length === 0 || elements.hasTrailingComma ? '' : ',';
+  const head = source.statements.findLast(ts.isImportDeclaration)?.end ?? 0;
+  const line = `import { ${many.pascal}Module } from './${many.kebab}/${many.kebab}.module.js';`;
+  const imports = `${text.slice(0, head)}\n${line}${head === 0 ? '\n' : ''}`;
+  return `${imports}${text.slice(head, end - 1)}${comma}  ${many.pascal}Module,\n${text.slice(end - 1)}`;
 }
 
-/** Writes files, formatted if prettier is installed; a dry run only prints their names. */
-export async function write(folder: string, files: Map<string, string>, dryRun = false): Promise<void> {
-  // A new repository has no prettier yet, and formats itself once it has.
+/** A text in the format of the service, if that has prettier. */
+async function format(path: string, text: string): Promise<string> {
   const prettier = await import('prettier').catch(() => undefined);
-  const options = await prettier?.resolveConfig(join(folder, 'package.json'));
-  for (const [path, text] of files) {
-    const filepath = join(folder, path);
-    const isKnown = (await prettier?.getFileInfo(filepath))?.inferredParser;
-    const formatted = isKnown ? await prettier!.format(text, { ...options, filepath }) : text;
-    console.log(existsSync(filepath) ? 'update' : 'create', path);
-    if (dryRun) continue;
-    mkdirSync(dirname(filepath), { recursive: true });
-    writeFileSync(filepath, formatted);
+  if (!prettier || !(await prettier.getFileInfo(path)).inferredParser) return text;
+  return prettier.format(text, { ...(await prettier.resolveConfig(path)), filepath: path });
+}
+
+/** Writes new files, and the list in the place of the old one. Removes all that is new if that fails. */
+function write(files: Map<string, string>): void {
+  const made: string[] = [];
+  try {
+    for (const [path, text] of files) {
+      const folder = mkdirSync(dirname(path), { recursive: true });
+      const file = path === LIST ? `${LIST}.new` : path;
+      made.push(folder ?? file, file);
+      writeFileSync(file, text, { flag: 'wx' });
+    }
+    renameSync(`${LIST}.new`, LIST);
+  } catch (error) {
+    for (const path of made) rmSync(path, { recursive: true, force: true });
+    throw error;
   }
 }

@@ -2,16 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { featureFiles, write } from './feature.ts';
 import { main, readArguments, refuse } from './program.ts';
 import { type Manifest, repositoryFiles } from './repository.ts';
 
 // `petstore new clinic` writes a repository with a service on top of this package, and a first feature.
 const USAGE = 'Usage: petstore new <folder> [--no-install], such as: petstore new clinic';
-const FIRST_FEATURE = {
-  ...{ many: 'visits', owned: true, crud: true },
-  fields: 'petId:ref(pets),date:date,price:money,status:enum(planned,done),note?:text(1000)',
-};
 const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
 
 await main(async () => {
@@ -27,11 +22,10 @@ await main(async () => {
     mkdirSync(dirname(join(path, file)), { recursive: true });
     writeFileSync(join(path, file), text, { mode: file === '.ci/run' ? 0o755 : 0o644 });
   }
-  await write(path, featureFiles(path, FIRST_FEATURE));
   mkdirSync(join(path, 'vendor'));
   // The package is built; its scripts need development packages.
   npm(path, 'pack', PACKAGE, '--ignore-scripts', '--pack-destination', 'vendor');
-  const steps = ['install --include=dev', 'run openapi', 'run format'];
+  const steps = ['install --include=dev', 'run new:feature -- visits --owned', 'run openapi', 'run format'];
   if (installs) for (const step of steps) npm(path, ...step.split(' '));
   const missing = installs ? [] : steps.map((step) => `npm ${step} && `);
   console.log(`Next: cd ${folder} && ${missing.join('')}npm test && npm start`);

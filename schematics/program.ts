@@ -7,14 +7,15 @@ export function refuse(reason: string): never {
   throw new Refusal(reason);
 }
 
-/** Runs a program. A refusal is printed in one line on standard error, with exit code 2. */
+/** Runs a program. A refusal, also of the file system, is printed in one line on standard error, with exit code 1. */
 export async function main(program: () => Promise<void>): Promise<void> {
   try {
     await program();
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    console.error(error.message);
-    process.exitCode = 2;
+    const { message, syscall } = error as NodeJS.ErrnoException;
+    if (!(error instanceof Refusal || syscall)) throw error;
+    console.error(message);
+    process.exitCode = 1;
   }
 }
 

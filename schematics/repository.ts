@@ -9,8 +9,7 @@ const DEVELOPMENT = [
   ...['ajv', 'ajv-formats', 'jest', 'jest-environment-node', 'prettier', 'typescript'],
 ];
 
-const JEST =
-  'node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js';
+const JEST = "NODE_OPTIONS='--experimental-vm-modules --disable-warning=ExperimentalWarning' jest";
 
 /** The files of a repository with a service, without features of its own. */
 export function repositoryFiles(name: string, manifest: Manifest): Map<string, string> {
@@ -21,7 +20,8 @@ export function repositoryFiles(name: string, manifest: Manifest): Map<string, s
     petstore: { features: 'dist/features.js' },
     scripts: {
       prepare: 'npm run build',
-      prebuild: `node -e "fs.existsSync('node_modules/@nestjs/cli') || (console.error('${hint}'), process.exit(1))"`,
+      // In a workspace, npm installs packages further up.
+      prebuild: `node -e "try { require.resolve('@nestjs/cli/package.json') } catch { console.error('${hint}'); process.exit(1) }"`,
       build: 'nest build',
       start: 'MALLOC_ARENA_MAX=1 exec node dist/main.js',
       'start:dev': 'exec nest start --watch --entryFile main',
@@ -51,8 +51,8 @@ const README = `A service with all that the pet store has, and the features in \
 
 - \`npm ci && npm start\` runs it on a PostgreSQL of its own in \`./data\`, and says where; \`DATABASE_URL\` names another
   server. \`npm run start:dev\` runs it again after each change of \`src\`.
-- \`npm run new:feature -- <plural> [options]\` adds a feature: table, routes, documentation, test. \`npm run openapi\` writes
-  \`openapi.json\`, which the tests compare the answers with.
+- \`npm run new:feature -- <plural> [--owned]\` adds a feature: table, routes, documentation, test. \`npm run openapi\`
+  writes \`openapi.json\`, which the tests compare the answers with.
 - \`npm test\` tests it, on a PostgreSQL of its own; \`.ci/run\` does all that a change must pass.
 - The pet store is in \`vendor\`. A later release: copy its file there, \`npm install ./vendor/petstore-<version>.tgz\`, and
   remove the old one. Its migrations run at the next start, or by \`npm run migrate\`.
@@ -108,8 +108,8 @@ save-exact=true
   'jest.config.js': `/** @type {import('jest').Config} */\nexport default ${json({
     ...{ globalSetup: 'petstore/testing/setup', globalTeardown: 'petstore/testing/teardown' },
     ...{ testEnvironment: 'petstore/testing/environment', testTimeout: 120_000 },
-    testMatch: ['<rootDir>/test/**/*.test.ts', '<rootDir>/src/**/*.spec.ts'],
-    ...{ modulePathIgnorePatterns: ['<rootDir>/dist'] },
+    testRegex: ['/test/.+\\.test\\.ts$', '/src/.+\\.spec\\.ts$'],
+    ...{ roots: ['<rootDir>/src', '<rootDir>/test'] },
     ...{ extensionsToTreatAsEsm: ['.ts'], moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' } },
     transform: {
       '\\.ts$': ['@swc/jest', { jsc: { target: 'es2024', parser: TYPESCRIPT, transform: DECORATORS } }],

@@ -1,37 +1,45 @@
 import { Script } from 'node:vm';
+import pluralize from 'pluralize';
 import { refuse } from './program.ts';
 
-/** The names of a feature, in the spelling of each place. */
-export type Names = ReturnType<typeof namesOf>;
+/** A name in the spelling of each place: `medical-histories`, `medical_histories`, `medicalHistories` and so on. */
+type Spellings = Record<'kebab' | 'snake' | 'camel' | 'pascal' | 'words', string>;
 
-// PostgreSQL cuts names after 63 bytes, and names of constraints are longer than those of tables.
-const NAME = /^(?=.{2,40}$)[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*$/;
+/** The names of a feature and of one of its rows. */
+export type Names = Record<'many' | 'one', Spellings>;
 
-/** @param many the plural in kebab case, such as `medical-histories` */
-export function namesOf(many: string, singular = singularOf(many)) {
+// PostgreSQL cuts names after 63 bytes, and those of indexes are 25 longer than those of tables.
+const NAME = /^(?=.{2,36}$)[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*$/;
+
+/**
+ * @param many the plural in kebab case, such as `medical-histories`
+ * @throws Refusal that says which word cannot be a name
+ */
+export function namesOf(many: string, singular = pluralize.singular(many)): Names {
   for (const word of [many, singular])
     if (!NAME.test(word))
       refuse(
-        `"${word}" cannot name a feature: use 2 to 40 lower-case letters and digits, words joined by "-".`,
+        `"${word}" cannot name a feature: use 2 to 36 lower-case letters and digits, words joined by "-".`,
       );
-  if (singular === many) refuse(`"${many}" is not a regular plural: add --singular with the singular.`);
-  const names = {
-    ...{ Name: pascal(singular), Names: pascal(many), name: camel(singular), names: camel(many) },
-    ...{ file: singular, files: many, code: snake(singular), table: snake(many) },
-    ...{ word: spoken(singular), words: spoken(many), aWord: withArticle(spoken(singular)) },
-  };
-  for (const word of [names.name, names.table])
-    if (isReserved(word))
-      refuse(`"${word}" cannot name a feature: it is a word of SQL, JavaScript or the platform.`);
+  if (singular === many)
+    refuse(`"${many}" has no singular of its own: add one, such as --singular ${many}-item.`);
+  const names = { many: spellingsOf(many), one: spellingsOf(singular) };
+  if (isReserved(names.many) || names.one.pascal in BUILT_IN)
+    refuse(`"${many}" cannot name a feature: SQL, JavaScript or the service needs this word.`);
   return names;
 }
 
-function singularOf(many: string): string {
-  if (many.endsWith('ies')) return `${many.slice(0, -3)}y`;
-  return many.replace(/(?<=ss|x|ch|sh)es$|(?<!s)s$/, '');
+function spellingsOf(kebab: string): Spellings {
+  const words = kebab.replaceAll('-', ' ');
+  const pascal = kebab.replaceAll(/(?:^|-)(\w)/g, (_, first: string) => first.toUpperCase());
+  const camel = pascal.charAt(0).toLowerCase() + pascal.slice(1);
+  return { kebab, snake: kebab.replaceAll('-', '_'), camel, pascal, words };
 }
 
-/** Reserved words of PostgreSQL, and existing properties of rows, lists and modules. */
+/** The globals of JavaScript itself, without those of Node, which a class of a feature may hide. */
+const BUILT_IN = new Script('globalThis').runInNewContext() as object;
+
+/** Reserved words of PostgreSQL, a table of TypeORM, and what services call their own. */
 const RESERVED = new Set(
   (
     'all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column ' +
@@ -40,27 +48,16 @@ const RESERVED = new Set(
     'from full grant group having ilike in initially inner intersect into is isnull join lateral leading left like limit ' +
     'localtime localtimestamp natural not notnull null offset on only or order outer overlaps placing primary references ' +
     'returning right select session_user similar some symmetric system_user table tablesample then to trailing true ' +
-    'union unique user using variadic verbose when where window with ' +
-    'cmax cmin ctid tableoid xmax xmin id accountId cursor page sort await undefined'
+    'union unique user using variadic verbose when where window with migrations transactions'
   ).split(' '),
 );
 
-/** Whether a name is unusable for a field, variable or table. */
-export function isReserved(name: string): boolean {
-  if (RESERVED.has(name) || RESERVED.has(snake(name)) || name in {}) return true;
+/** Whether a name cannot be that of a table or a parameter. */
+function isReserved({ snake, camel }: Spellings): boolean {
+  if (RESERVED.has(snake)) return true;
   try {
-    return !new Script(`'use strict'; let ${camel(name)};`);
+    return !new Script(`'use strict'; let ${camel};`);
   } catch {
     return true;
   }
 }
-
-/** `PetId` for `pet-id`, `pet_id` and `petId`. */
-export const pascal = (name: string): string =>
-  name.replace(/(?:^|[._-]+)(\w)/g, (_, first: string) => first.toUpperCase());
-const camel = (name: string): string => name.replace(/[_-](\w)/g, (_, first: string) => first.toUpperCase());
-export const snake = (name: string): string =>
-  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replaceAll('-', '_');
-export const spoken = (name: string): string => snake(name).replaceAll('_', ' ');
-export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-const withArticle = (word: string): string => `${/^[aeiou]/.test(word) ? 'an' : 'a'} ${word}`;

@@ -9,9 +9,9 @@ import {
   createKey,
   type Credentials,
   expectError,
-  expectRevoked,
   TIMESTAMP,
 } from '../src/testing/client.js';
+import { expectRevoked } from './support/revoked.js';
 import { createDatabase, query, sharedService, startService } from '../src/testing/service.js';
 import { admin, migrate } from './support/commands.js';
 import { Customer } from './support/customer.js';

@@ -9,9 +9,9 @@ import {
   createKey,
   type Credentials,
   expectError,
-  expectRevoked,
   TIMESTAMP,
 } from '../src/testing/client.js';
+import { expectRevoked } from './support/revoked.js';
 import { document } from '../src/testing/document.js';
 import { nextOf, walk } from '../src/testing/paging.js';
 import {

@@ -219,7 +219,9 @@ describe('The TypeScript client', () => {
 
 describe('The examples', () => {
   test('with curl end with the list, and the address of its page', async () => {
-    const { stdout } = await run('bash', ['examples/curl/quickstart.sh', `${service.url}/v1`], { cwd: ROOT });
+    const { stdout } = await run('bash', ['--norc', 'examples/curl/quickstart.sh', `${service.url}/v1`], {
+      cwd: ROOT,
+    });
     expect(stdout).toMatch(/"name":"Luna","categoryId":2,"status":"available"\}\n\n/);
     expect(stdout).toMatch(/HTTP\/1\.1 200 OK[^]*\[\{.*\}\]\n$/);
   });

@@ -6,14 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { exportSPKI, generateKeyPair, importJWK, type JWTPayload } from 'jose';
 import { readConfig } from '../src/config.js';
 import { warningsOfIssuer } from '../src/load-config.js';
-import {
-  type Answer,
-  call,
-  createAccount,
-  createKey,
-  expectError,
-  expectRevoked,
-} from '../src/testing/client.js';
+import { type Answer, call, createAccount, createKey, expectError } from '../src/testing/client.js';
+import { expectRevoked } from './support/revoked.js';
 import { document } from '../src/testing/document.js';
 import {
   query,

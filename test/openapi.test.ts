@@ -211,7 +211,9 @@ describe('The code samples', () => {
   const TOLD: Record<string, (source: string) => string> = {
     curl: (source) => {
       const stub = `curl() { printf '%s\\0' "$@"; }; API_KEY=x; ${source}`;
-      const args = execFileSync('bash', ['-c', stub], { encoding: 'utf8' }).split('\0').slice(0, -1);
+      const args = execFileSync('bash', ['--norc', '-c', stub], { encoding: 'utf8' })
+        .split('\0')
+        .slice(0, -1);
       return `${args.find((one) => one.startsWith('http'))}\n${args.at(-1)}`;
     },
     TypeScript: (source) => {

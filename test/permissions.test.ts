@@ -1,6 +1,7 @@
 import { call, createCheapAccount, type Credentials, expectError } from '../src/testing/client.js';
 import { examined, inWorkingOrder, operations, type Placed } from '../src/testing/document.js';
-import { type Facts, loadFacts } from '../src/testing/facts.js';
+import type { Facts } from '../src/testing/facts.js';
+import { loadFacts } from './support/facts.js';
 import { query, sharedService } from '../src/testing/service.js';
 import { ask, neededBy, type Request, requestsFor } from './support/authorization.js';
 import { Belongings } from './support/belongings.js';

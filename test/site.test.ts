@@ -398,7 +398,7 @@ describe('The samples of the guides', () => {
       }),
     );
     const env = { PATH: process.env.PATH };
-    const { stdout } = await run('bash', ['-euc', lines.join('\n')], { env });
+    const { stdout } = await run('bash', ['--norc', '-euc', lines.join('\n')], { env });
     const told = stdout.split('\n@@\n').slice(1);
     expect(told).toHaveLength(all.length);
     for (const [i, { guide, text, answer }] of all.entries())
@@ -475,7 +475,7 @@ describe('The front door', () => {
       spread(commands),
     );
     const here = commands.replace('http://localhost:3000', embedded.url);
-    const { stdout } = await run('bash', ['-c', here], { env: { PATH: process.env.PATH } });
+    const { stdout } = await run('bash', ['--norc', '-c', here], { env: { PATH: process.env.PATH } });
     const [account, added, list] = stdout
       .trim()
       .split('\n')

@@ -202,22 +202,5 @@ export function expectError(answer: Answer, status: number, code: string): strin
   return answer.body.message;
 }
 
-/** Expects that requests with a key, which `send` sends, are refused within a second, and answered 200 until then. */
-export async function expectRevoked(send: () => Promise<Answer[]>): Promise<void> {
-  const revoked = Date.now();
-  for (let sentAt = revoked, isAccepted = true; isAccepted; sentAt = Date.now()) {
-    const statuses = (await send()).map(({ status }) => status);
-    assert.deepEqual(
-      statuses.filter((status) => ![200, 401, 403].includes(status)),
-      [],
-    );
-    isAccepted = statuses.includes(200);
-    assert(
-      !isAccepted || sentAt - revoked < 1_000,
-      `A request ${sentAt - revoked} ms after the answer was accepted`,
-    );
-  }
-}
-
 /** A timestamp as every answer writes it: ISO 8601, UTC, with milliseconds and `Z`. */
 export const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

@@ -63,12 +63,6 @@ export const operations: Placed[] = Object.entries(
 /** The operations to test: all, or in a checkout with additional features, those whose path matches OPERATIONS. */
 export const examined = operations.filter(({ path }) => new RegExp(process.env.OPERATIONS ?? '').test(path));
 
-/** The tags of the product. Others come with additional features. */
-const PRODUCT = new Set(['accounts', 'pets', 'categories', 'store', 'messages']);
-
-/** Whether an operation belongs to the product, and not to an additional feature. */
-export const isOfProduct = ({ operation }: Placed) => PRODUCT.has(operation.tags[0]!);
-
 export const isPublic = ({ operation }: Placed) => operation.security.length === 0;
 
 /**
@@ -143,6 +137,20 @@ function exampleIn({ $ref, example, enum: values }: Parameter['schema']): unknow
   if (example !== undefined || typeof $ref !== 'string') return example ?? (values as unknown[])[0];
   return exampleIn(document.components.schemas[$ref.split('/').pop()!]);
 }
+
+/** A valid value of a parameter that identifies nothing: a text has the form of the example. */
+export function absent({ schema }: Parameter): string {
+  const { type, format, maximum } = schema;
+  if (format === 'uuid') return 'ffffffff-ffff-7fff-bfff-ffffffffffff';
+  if (type === 'integer') return String((maximum as number | undefined) ?? 2n ** 63n - 1n);
+  if (format === 'date' || format === 'date-time')
+    return format === 'date' ? '9999-12-31' : '9999-12-31T00:00:00Z';
+  return String(exampleIn(schema)).replaceAll(/[a-z]/gi, 'a').replaceAll(/\d/g, '9');
+}
+
+/** Whether an operation has a parameter in its query or its headers. */
+export const takes = ({ operation }: Placed, place: string, name: string): boolean =>
+  Boolean(operation.parameters?.some((parameter) => parameter.in === place && parameter.name === name));
 
 export const exampleOf = ({ operation }: Placed) =>
   operation.requestBody?.content['application/json']?.example;

@@ -5,7 +5,7 @@ export { createDatabase, query, sharedService, startService } from './service.js
 export type { Service, TestedService } from './service.js';
 
 // Requests, whose answers are checked against `openapi.json` of the working directory
-export { call, createAccount, createKey, expectError, expectRevoked, send, TIMESTAMP } from './client.js';
+export { call, createAccount, createKey, expectError, send, TIMESTAMP } from './client.js';
 export type { Answer, CallOptions, Credentials } from './client.js';
 
 // The examples of the document, and further facts about a feature

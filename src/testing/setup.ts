@@ -20,7 +20,7 @@ export default async function setUp(): Promise<void> {
   process.env.TEST_DATABASE_URL = url;
   // Fills the compile cache once: each of the hundreds of services would write an empty one, which takes seconds.
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled');
-  await run(process.execPath, ['--eval', `import('${new URL('serve/serve.js', COMMANDS).href}')`]);
+  await run(process.execPath, ['--eval', `import(${JSON.stringify(new URL('serve/serve.js', COMMANDS))})`]);
   // The template of service databases: a copy takes less time than all migrations.
   await query(url, 'CREATE DATABASE migrated');
   await migrate(url, 'migrated');

@@ -124,7 +124,7 @@ async function startInstalled(): Promise<{ url: string; stop: () => void }> {
       const adapted = text
         .replaceAll('petstore.dump', join(folder, 'petstore.dump'))
         .replace(/^RESTORED_URL=.*$/m, `RESTORED_URL=${restoredUrl}`);
-      return promisify(execFile)('bash', ['-e', '-c', adapted], { cwd: ROOT, env });
+      return promisify(execFile)('bash', ['--norc', '-e', '-c', adapted], { cwd: ROOT, env });
     };
 
     let service: Service = await startService({ DATABASE_URL: server.url });

@@ -213,6 +213,8 @@ describe('A client of an earlier release', () => {
 test('The example with curl does not take a redirect for a success', async () => {
   const elsewhere = await Unsteady.before(service.url);
   elsewhere.faults = [{ status: 302, headers: { Location: `${service.url}/health/live` } }];
-  const started = run('bash', ['examples/curl/quickstart.sh', `${elsewhere.url}/v1`], { cwd: ROOT });
+  const started = run('bash', ['--norc', 'examples/curl/quickstart.sh', `${elsewhere.url}/v1`], {
+    cwd: ROOT,
+  });
   await expect(started.finally(() => elsewhere.stop())).rejects.toMatchObject({ stdout: 'An account\n' });
 });

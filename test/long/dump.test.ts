@@ -32,7 +32,7 @@ afterAll(removeFolders);
 /** Pastes lines into a shell, which stops at the first that fails; returns what it writes. */
 async function paste(text: string): Promise<string> {
   const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}` };
-  const { stdout, stderr } = await promisify(execFile)('bash', ['-eo', 'pipefail', '-c', text], {
+  const { stdout, stderr } = await promisify(execFile)('bash', ['--norc', '-eo', 'pipefail', '-c', text], {
     cwd: ROOT,
     env,
   });

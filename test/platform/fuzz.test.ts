@@ -21,7 +21,7 @@ import {
 import { exchange, garbage, type RawAnswer } from '../support/garbage.js';
 import { bodyOf, type Parts, pathOf, validParts } from '../support/generate.js';
 import { isThorough } from '../support/thorough.js';
-import { parameters } from '../../src/testing/schema.js';
+import { parameters } from '../support/schema.js';
 import { nextOf } from '../../src/testing/paging.js';
 import { sharedService } from '../../src/testing/service.js';
 

@@ -11,7 +11,8 @@ import {
   expectError,
   send,
 } from '../../src/testing/client.js';
-import { addressOf, contentOf, isOfProduct, isPublic, operations } from '../../src/testing/document.js';
+import { addressOf, contentOf, isPublic, operations } from '../../src/testing/document.js';
+import { isOfProduct } from '../support/product.js';
 import { type Service, sharedService, startService, type TestedService } from '../../src/testing/service.js';
 import { eventually } from '../support/npm.js';
 import { freePorts } from '../support/ports.js';

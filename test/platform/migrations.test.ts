@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { Config } from '../../src/config.js';
+import { loadParts } from '../../src/load-features.js';
 import { loadMigrations, migrate } from '../../src/platform/database/migrate.js';
 import { connect } from '../support/database.js';
 import { eventually, ROOT, runNode } from '../support/npm.js';
@@ -18,7 +19,8 @@ let database: DataSource;
 let other: Client;
 beforeAll(async () => {
   url = await createDatabase('TEMPLATE migrated');
-  ({ database } = await connect(url, { migrations: await loadMigrations() }));
+  const { features } = await loadParts();
+  ({ database } = await connect(url, { migrations: await loadMigrations(features.migrations) }));
   other = new Client({ connectionString: url });
   await other.connect();
 });
@@ -32,9 +34,12 @@ const migrateNow = () => migrate(config(), { migrations: [], install: () => Prom
 
 /** Reverts a migration, after those that were run since. */
 async function revert(name: string): Promise<void> {
-  const last = 'SELECT name FROM migrations ORDER BY id DESC LIMIT 1';
-  for (let reverted; reverted !== name; await database.undoLastMigration())
-    reverted = (await database.query<{ name: string }[]>(last))[0]!.name;
+  for (let reverted; reverted !== name; await database.undoLastMigration()) reverted = await lastOne();
+}
+
+async function lastOne(): Promise<string> {
+  const sql = 'SELECT name FROM migrations ORDER BY id DESC LIMIT 1';
+  return (await query<{ name: string }>(url, sql))[0]!.name;
 }
 
 /** Runs `work` while another connection uses a table in a transaction that does not end. */
@@ -92,7 +97,7 @@ test('The command line of migrations reverts the last one, and asks in one line 
     const cli = join(ROOT, 'node_modules/typeorm/cli.js');
     return runNode([cli, '-d', join(ROOT, 'dist/ormconfig.js'), 'migration:revert'], { env });
   };
-  const last = (await loadMigrations()).at(-1)!.name;
+  const last = await lastOne();
   const [reverted, refused] = await Promise.all([revertBy({ DATABASE_URL: url }), revertBy({})]);
   expect(reverted).toMatchObject({ code: 0, stdout: expect.stringContaining(last) });
   expect(refused).toMatchObject({

@@ -1,87 +1,103 @@
-import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { featureFiles, EXAMPLE_OPTIONS } from '../../schematics/feature.ts';
 import { Checkout } from '../support/checkout.js';
 import { ROOT } from '../support/npm.js';
 
-const LIST = 'src/features.ts';
-const { many, fields } = EXAMPLE_OPTIONS;
-/** The examples that the command writes, each with what it is given. */
+/** The examples, each with the options that copy it. */
 const EXAMPLES: [string, string[]][] = [
   ['vets', []],
-  [many, ['--owned', '--crud', '--fields', fields!]],
+  ['appointments', ['--owned']],
 ];
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 /** Migrations are named after the time at which they were made. */
 const timeless = (text: string) => text.replaceAll(/\d{13}/g, 'TIME');
-const filesOf = (folder: string) =>
-  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(join(ROOT, folder).length + 1));
 
 const isFree = EXAMPLES.every(([name]) => !existsSync(join(ROOT, 'src', name)));
-/** The list of features with an example. */
-const listed = isFree ? featureFiles(ROOT, { many: 'vets' }).get(LIST)! : read(LIST);
 if (!isFree)
   console.warn('new:feature is not tried in a copy of this checkout, which has an example in src.');
 
 (isFree ? describe : describe.skip)('npm run new:feature', () => {
   let checkout: Checkout;
-  beforeAll(async () => {
-    checkout = Checkout.copy();
-    for (const [name, args] of EXAMPLES) {
-      const { code, output } = await checkout.node('schematics/main.ts', name, ...args);
-      expect([code, output]).toEqual([0, expect.stringContaining(`create test/${name}.test.ts\n`)]);
-    }
-  });
+  beforeAll(() => (checkout = Checkout.copy()));
   afterAll(() => checkout.remove());
 
-  test.each(EXAMPLES)('writes the files of examples/%s, and no other', (name) => {
+  const newFeature = (...args: string[]) => checkout.node('schematics/main.ts', ...args);
+  const refused = (reason: string) => ({ code: 1, output: expect.stringMatching(`^${reason}.*\n$`) });
+
+  test.each(EXAMPLES)('writes the files of examples/%s, and no other', async (name, options) => {
+    expect(await newFeature(name, ...options)).toMatchObject({ code: 0 });
     const made = checkout.find(`{src,test}/${name}{.test.ts,/**/*.*}`);
     const textOf = new Map(made.map((path) => [timeless(path), timeless(checkout.read(path))]));
-    const files = filesOf(`examples/${name}`);
+    const files = globSync('{src,test}/**/*.*', { cwd: join(ROOT, 'examples', name) });
     expect([...textOf.keys()].toSorted()).toEqual(files.map(timeless).toSorted());
     for (const file of files)
       expect(textOf.get(timeless(file))).toBe(timeless(read(`examples/${name}/${file}`)));
   });
 
-  test('writes nothing with --dry-run, but prints what it would write', async () => {
-    const { code, output } = await checkout.node('schematics/main.ts', 'medical-histories', '--dry-run');
-    expect([code, output]).toEqual([
-      0,
-      expect.stringContaining('create src/medical-histories/medical-history.dto.ts'),
-    ]);
-    expect(existsSync(join(checkout.path, 'src/medical-histories'))).toBe(false);
+  test('spells another name as each place needs it', async () => {
+    expect(await newFeature('x-rays', '--owned')).toMatchObject({ code: 0 });
+    const text = checkout
+      .find('{src,test}/x-rays{.test.ts,/**/*.*}')
+      .map(checkout.read.bind(checkout))
+      .join('');
+    const spellings = [
+      "'x-rays:read'",
+      'CREATE TABLE x_rays (',
+      'x_ray_not_found',
+      ':xRayId',
+      "summary: 'Add a new x ray'",
+    ];
+    for (const spelling of [...spellings, 'readonly xRays:', 'class XRaysController'])
+      expect(text).toContain(spelling);
+    expect(text).not.toMatch(/appointment/i);
   });
 
   test.each([
-    ['vets', '', '"vets" cannot be added: src/vets already exists.'],
-    ['accounts', '', '"accounts" cannot be added: test/accounts.test.ts already exists.'],
-    ['invitations', '', '"invitations" cannot be added: another feature has the table invitations.'],
-    ['classes', '', '"class" cannot name a feature: it is a word of SQL, JavaScript or the platform.'],
-    ['sheep', '', '"sheep" is not a regular plural: add --singular with the singular.'],
-    ['stays', 'day', '"day" is not a field: write name:kind, such as price:money or note?:text(1000).'],
+    ['vets', '"vets" cannot be added: there is already src/vets\\.'],
+    ['accounts', '"accounts" cannot be added: there is already test/accounts\\.test\\.ts\\.'],
+    ['invitations', '"invitations" cannot be added: there is already the table invitations\\.'],
+    ['error-codes', '"error-codes" cannot be added: there is already ErrorCode in openapi\\.json\\.'],
+    ['pages', '"pages" cannot be added: its class would hide another Page\\.'],
+    ['promises', '"promises" cannot name a feature: SQL, JavaScript or the service needs this word\\.'],
+    ['references', '"references" cannot name a feature: SQL, JavaScript or the service needs this word\\.'],
+    ['arguments', '"arguments" cannot name a feature: SQL, JavaScript or the service needs this word\\.'],
+    ['sheep', '"sheep" has no singular of its own: add one, such as --singular sheep-item\\.'],
     [
-      'stays',
-      'day:year',
-      'year is not a kind of field: use text, email, url, integer, boolean, date, time, money, uuid, enum, ref.',
+      'Owls',
+      '"Owls" cannot name a feature: use 2 to 36 lower-case letters and digits, words joined by "-"\\.',
     ],
-    ['stays', 'a:enum(b_c,b-c)', 'enum(b_c,b-c) needs two or more distinct words: enum(planned,checked_in).'],
-    ['stays', 'a:ref(nothing)', 'ref(nothing): there is no table nothing.'],
+    ['owls --fields name:text', 'Usage: npm run new:feature <plural> '],
+  ])('refuses %s in one line', async (name, reason) => {
+    const list = checkout.read('src/features.ts');
+    expect(await newFeature(...name.split(' '))).toEqual(refused(reason));
+    expect(checkout.read('src/features.ts')).toBe(list);
+  });
+
+  test.each<[string, (at: Checkout) => void, string]>([
     [
-      'stays',
-      'a:ref(messages)',
-      'ref(messages): it needs an IdColumn, the code message_not_found, and a named POST in a .http file.',
+      'src/features.ts is not there',
+      (at) => at.removeFile('src/features.ts'),
+      'There is no src/features\\.ts here',
     ],
     [
-      'stays-in-the-house-of-animals',
-      `${'b'.repeat(30)}:text`,
-      `${'b'.repeat(30)} is too long: PostgreSQL cuts names after 63 bytes.`,
+      'src/features.ts has no list',
+      (at) => at.write('src/features.ts', 'export const OTHERS = [];\n'),
+      'src/features\\.ts has no list FEATURES\\.',
     ],
-  ])('refuses %s with the fields "%s" if they cannot be written', (name, list, reason) => {
-    const write = () => featureFiles(checkout.path, { many: name, fields: list || undefined });
-    expect(write).toThrow(new Error(reason));
+    [
+      'a file cannot be written',
+      (at) => (at.removeFolder('test'), at.write('test', '')),
+      '(?:ENOTDIR|EEXIST): ',
+    ],
+  ])('leaves nothing behind where %s', async (_what, spoil, reason) => {
+    const spoilt = Checkout.copy();
+    spoil(spoilt);
+    expect(await spoilt.node('schematics/main.ts', 'owls')).toEqual(refused(reason));
+    expect(spoilt.find('**/*owls*')).toEqual([]);
+    if (spoilt.find('src/features.ts').length > 0)
+      expect(spoilt.read('src/features.ts')).not.toContain('Owls');
+    spoilt.remove();
   });
 });
 
@@ -97,6 +113,6 @@ describe('The documentation', () => {
 
   test.each(listings)('shows in $page what stands in $title', ({ title, code }) => {
     expect(title).toBeDefined();
-    expect(`\n${title === LIST ? listed : read(title!)}`).toContain(`\n${code}`);
+    expect(`\n${read(title!)}`).toContain(`\n${code}`);
   });
 });

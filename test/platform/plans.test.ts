@@ -15,13 +15,13 @@ import {
   credentialsFor,
 } from '../../src/testing/client.js';
 import { addExamples, type Examples } from '../../src/testing/examples.js';
-import { type Facts, loadFacts } from '../../src/testing/facts.js';
-import { parameters, type Schema } from '../../src/testing/schema.js';
+import type { Facts } from '../../src/testing/facts.js';
+import { loadFacts } from '../support/facts.js';
+import { parameters, type Schema } from '../support/schema.js';
 import { nextOf } from '../../src/testing/paging.js';
 import { newFolder, removeFolders } from '../support/npm.js';
 import { type PlanMode, Planner } from '../support/plans.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
-import { Tables } from '../../src/testing/tables.js';
 
 const ROWS = 30_000;
 const MODES: PlanMode[] = ['force_generic_plan', 'force_custom_plan'];
@@ -38,14 +38,12 @@ const ofLists = new Map<string, Sent[]>();
 let statements: Sent[];
 let made: Examples;
 let facts: Required<Facts>;
-let catalogue: Tables;
 
 beforeAll(async () => {
   facts = await loadFacts();
   service = await startService({ STATEMENTS: recorded, SIGN_UP: 'invite' }, RECORDING);
   connected = await connect(service.databaseUrl);
   tables = connected.database.entityMetadatas.map(({ tableName }) => tableName);
-  catalogue = await Tables.of(service.databaseUrl, facts.tables);
   planner = await Planner.connect(service.databaseUrl, tables);
   const account = await createCheapAccount(service);
   const credentials = { account, key: await createKey(service, account) };
@@ -53,7 +51,7 @@ beforeAll(async () => {
     ...tables.map((table) => `ALTER TABLE ${table} SET (autovacuum_enabled = off)`),
     ...fillAll(1, 10),
   );
-  made = await addExamples(service, credentials, facts);
+  made = await addExamples(service, credentials);
   await copy(2, 10);
   await run(...tables.map((table) => `ANALYZE ${table}`), ...fillAll(11, ROWS));
   await copy(11, ROWS);
@@ -72,21 +70,20 @@ function copies(from: number, to: number): string[] {
   const filled = new Set(fillAll(1, 1).map(tableOf));
   const others = connected.database.entityMetadatas.filter(({ tableName }) => !filled.has(tableName));
   return referredFirst(others).map((entity) => {
-    const { tableName, columns } = entity;
+    const { tableName, columns, primaryColumns, uniques, indices } = entity;
     // A table whose rows may exclude each other needs `rows` of its own.
-    const limits = catalogue
-      .named(tableName)!
-      .limits.filter(({ columns: names, isExclusion }) => !isExclusion && !isGenerated(entity, names));
-    const different = limits.map((limit) => differs(entity, limit.columns));
+    const limits = [
+      primaryColumns,
+      ...[...uniques, ...indices.filter(({ isUnique }) => isUnique)].map((one) => one.columns),
+    ];
+    const limited = limits.filter((limit) => !limit.some(({ isGenerated }) => isGenerated));
+    const different = limited.map((limit) => differs(entity, limit));
     const values = new Map(different.map((column) => [column.databaseName, another(column, from)]));
     const given = columns.filter((column) => !column.isGenerated).map(({ databaseName }) => databaseName);
     return `INSERT INTO ${tableName} (${given.map(quoted).join()}) SELECT ${given.map((name) => values.get(name) ?? quoted(name)).join()}
       FROM (SELECT * FROM ${tableName} LIMIT 1) AS one, generate_series(${from}, ${to}) AS i`;
   });
 }
-
-const isGenerated = ({ columns }: EntityMetadata, names: string[]) =>
-  columns.some(({ isGenerated: is, databaseName }) => is && names.includes(databaseName));
 
 /** The value of a column in copy `i` of a row. */
 function another(column: ColumnMetadata, from: number): string {
@@ -129,8 +126,7 @@ const tableOf = (insertion: string) => /INSERT INTO (\w+)/.exec(insertion)![1]!;
 /**
  * The column of a key that differs in copies: if there is one, a column that refers to no other row, and may have any value.
  */
-function differs({ columns, foreignKeys, checks }: EntityMetadata, names: string[]): ColumnMetadata {
-  const key = columns.filter(({ databaseName }) => names.includes(databaseName));
+function differs({ foreignKeys, checks }: EntityMetadata, key: ColumnMetadata[]): ColumnMetadata {
   const refers = ({ databaseName }: ColumnMetadata) =>
     foreignKeys.some(({ columnNames }) => columnNames.includes(databaseName));
   const isFree = ({ databaseName, type }: ColumnMetadata) =>

@@ -3,6 +3,7 @@ import type { Belongings } from './belongings.js';
 import type { Caller } from './callers.js';
 import { type Answer, call } from '../../src/testing/client.js';
 import {
+  absent,
   addressOf,
   type Content,
   contentOf,
@@ -14,7 +15,7 @@ import {
   successOf,
 } from '../../src/testing/document.js';
 import type { Choice } from '../../src/testing/facts.js';
-import { absent, parameters } from '../../src/testing/schema.js';
+import { parameters } from './schema.js';
 import type { TestedService } from '../../src/testing/service.js';
 
 /** Whose a request asks for, or whether it can be understood at all. */

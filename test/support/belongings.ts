@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import type { EntityMetadata } from 'typeorm';
 import {
   type Answer,
   call,
@@ -20,11 +21,10 @@ import {
   type Placed,
   successOf,
 } from '../../src/testing/document.js';
-import { withNewValues } from '../../src/testing/examples.js';
 import type { Facts } from '../../src/testing/facts.js';
-import { bodySchema, resolve, type Schema, word } from '../../src/testing/schema.js';
+import { anotherValue, bodySchema, isMoment, resolve, type Schema, word } from './schema.js';
 import { query, type TestedService } from '../../src/testing/service.js';
-import { fieldOf, type Table, Tables } from '../../src/testing/tables.js';
+import { connect } from './database.js';
 
 /** Whatever paths of the document name by an id, each as the path before the id. */
 const COLLECTIONS = [
@@ -60,14 +60,18 @@ export class Belongings {
     private readonly service: TestedService,
     readonly account: Credentials & { id: number },
     private readonly key: string,
-    private readonly tables: Tables,
-    private readonly facts: Facts,
+    private readonly entities: readonly EntityMetadata[],
+    /** Tables by words of paths, where the names differ. */
+    private readonly renamed: Readonly<Record<string, string>>,
   ) {}
 
   static async of(service: TestedService, facts: Facts = {}): Promise<Belongings> {
     const account = await createCheapAccount(service);
-    const tables = await Tables.of(service.databaseUrl, facts.tables);
-    const all = new Belongings(service, account, await createKey(service, account), tables, facts);
+    const { database } = await connect(service.databaseUrl);
+    await database.destroy();
+    const { entityMetadatas } = database;
+    const key = await createKey(service, account);
+    const all = new Belongings(service, account, key, entityMetadatas, facts.tables ?? {});
     // Those that others are below come first.
     for (const one of COLLECTIONS.toSorted((a, b) => a.split('{').length - b.split('{').length))
       all.kept.set(one, await all.make(one));
@@ -75,8 +79,16 @@ export class Belongings {
   }
 
   /** Whether what a path is about is that of one account; else all accounts share it. */
-  isOwned(one: Pick<Placed, 'path'>): boolean {
-    return this.tables.of(one)?.isOwned ?? false;
+  isOwned({ path }: Pick<Placed, 'path'>): boolean {
+    return this.entityOf(path)?.findColumnWithDatabaseName('account_id') !== undefined;
+  }
+
+  /** The entity whose table the last matching word of a path names, if any. */
+  private entityOf(path: string): EntityMetadata | undefined {
+    const words = path.split('/').filter((part) => part && !part.startsWith('{'));
+    const tables = words.map((word) => this.renamed[word] ?? word.replaceAll('-', '_'));
+    const named = tables.map((table) => this.entities.find(({ tableName }) => tableName === table));
+    return named.findLast((entity) => entity !== undefined);
   }
 
   /** Whether something that the ids in a path name is that of one account, itself or what it is below. */
@@ -90,9 +102,9 @@ export class Belongings {
     ids: ReadonlyMap<string, string> = this.kept,
     path: string[] = [],
   ): Promise<string> {
-    const table = this.tables.of({ path: collection });
+    const entity = this.entityOf(collection);
     // Another version may have what makes it.
-    const same = COLLECTIONS.filter((path) => table && this.tables.of({ path }) === table);
+    const same = COLLECTIONS.filter((path) => entity && this.entityOf(path) === entity);
     const made = [collection, ...same].find((path) => makerOf(path) !== undefined);
     if (made === undefined) return this.present(collection);
     const maker = makerOf(made)!;
@@ -118,23 +130,24 @@ export class Belongings {
       `${operationId} makes nothing by its example: ${status} ${text}`,
     );
     const id = isGiven ? given : String(body?.id ?? headers.get('location')?.split('/').pop());
-    if (this.isOwned(maker)) this.made.add(`${table!.name} ${id}`);
+    if (this.isOwned(maker)) this.made.add(`${entity!.tableName} ${id}`);
     return id;
   }
 
   /** The id of a row of what no operation makes; of what has no rows, that of the example. */
   private async present(collection: string): Promise<string> {
-    const table = this.tables.of({ path: collection });
-    if (!table || table.key.length !== 1) {
+    const entity = this.entityOf(collection);
+    if (entity?.primaryColumns.length !== 1) {
       const found = operations.flatMap(parametersIn).find((one) => one.collection === collection)!;
       return String(found.schema.example);
     }
-    const own = table.isOwned ? `WHERE account_id = ${this.account.id}` : '';
+    const { tableName, primaryColumns } = entity;
+    const own = this.isOwned({ path: collection }) ? `WHERE account_id = ${this.account.id}` : '';
     const [row] = await query<{ id: string }>(
       this.service.databaseUrl,
-      `SELECT ${table.key[0]!}::text AS id FROM ${table.name} ${own} LIMIT 1`,
+      `SELECT ${primaryColumns[0]!.databaseName}::text AS id FROM ${tableName} ${own} LIMIT 1`,
     );
-    assert(row, `No operation makes what ${collection} has, and ${table.name} has no row ${own}`);
+    assert(row, `No operation makes what ${collection} has, and ${tableName} has no row ${own}`);
     return row.id;
   }
 
@@ -148,13 +161,12 @@ export class Belongings {
   async bodyFor(one: Placed, path: string[] = []): Promise<Record<string, unknown> | undefined> {
     const example = exampleOf(one) as Record<string, unknown> | undefined;
     if (!example) return undefined;
-    const table = this.tables.of(one);
-    const body = withNewValues(one, example, new Set(this.distinctIn(one, table)));
+    const body = withNewValues(one, example);
     const mark = `${word()}-${opensWithKey(one) && !this.isOwned(one) ? '' : this.mark}`;
     for (const [name, schema] of Object.entries(bodySchema(one)?.properties ?? {})) {
       if (!(name in example)) continue;
       const { format } = schema;
-      const [collection] = this.referredBy(table, name);
+      const [collection] = this.referredBy(this.entityOf(one.path), name);
       if (collection && path.includes(collection)) {
         if (!bodySchema(one)!.required?.includes(name)) delete body[name];
       } else if (collection) {
@@ -167,19 +179,12 @@ export class Belongings {
     return body;
   }
 
-  /** The fields of a body of which no two may be alike. */
-  private distinctIn({ operation }: Placed, table?: Table): string[] {
-    const limited = table?.limits.flatMap(({ columns }) => columns.map(fieldOf)) ?? [];
-    return [...limited, ...(this.facts.distinct?.[operation.operationId] ?? [])];
-  }
-
   /** The collection that a field names one of, or several: by its name, else by its column. */
-  private referredBy(table: Table | undefined, field: string): string[] {
+  private referredBy(entity: EntityMetadata | undefined, field: string): string[] {
     const named = NAMED.get(field) ?? NAMED.get(field.replace(/s$/, ''));
     if (named) return [named];
-    const [, other] =
-      Object.entries(table?.references ?? {}).find(([column]) => fieldOf(column) === field) ?? [];
-    return other ? COLLECTIONS.filter((path) => this.tables.of({ path })?.name === other) : [];
+    const key = entity?.foreignKeys.find(({ columns: [column] }) => column!.propertyName === field);
+    return key ? COLLECTIONS.filter((path) => this.entityOf(path) === key.referencedEntityMetadata) : [];
   }
 
   private async reference(collection: string, schema: Schema, path: string[]): Promise<unknown> {
@@ -197,7 +202,7 @@ export class Belongings {
   /** What an answer to somebody else tells of this account. */
   toldBy(one: Placed, { headers, text, body }: Answer): string[] {
     const told = `${JSON.stringify([...headers])} ${text}`;
-    const ids = [body].flat().map((item) => `${this.tables.of(one)?.name} ${item?.id}`);
+    const ids = [body].flat().map((item) => `${this.entityOf(one.path)?.tableName} ${item?.id}`);
     return [
       ...[this.mark, this.account.email, this.key].filter((secret) => told.includes(secret)),
       ...ids.filter((id) => this.made.has(id)),
@@ -208,14 +213,31 @@ export class Belongings {
   async rows(one: Placed): Promise<unknown[]> {
     return Promise.all(
       parametersIn(one).map(async ({ collection }) => {
-        const table = this.tables.of({ path: collection });
-        if (!table || table.key.length !== 1) return [];
-        const sql = `SELECT to_jsonb(t) - 'last_used_at' AS row FROM ${table.name} t WHERE ${table.key[0]!}::text = $1`;
+        const { tableName, primaryColumns: [key, ...more] = [] } = this.entityOf(collection) ?? {};
+        if (!key || more.length > 0) return [];
+        const sql = `SELECT to_jsonb(t) - 'last_used_at' AS row FROM ${tableName} t WHERE ${key.databaseName}::text = $1`;
         return query(this.service.databaseUrl, sql, [this.kept.get(collection)]);
       }),
     );
   }
 }
+
+/** A body with other values in all fields, as some may be unique. All dates and times move together, by more each time. */
+function withNewValues(one: Placed, body: Record<string, unknown>): Record<string, unknown> {
+  const all = Object.entries(bodySchema(one)?.properties ?? {}).filter(([name]) => name in body);
+  const times = all
+    .filter(([, schema]) => isMoment(schema))
+    .map(([name]) => Date.parse(body[name] as string))
+    .filter((time) => !Number.isNaN(time));
+  if (times.length > 0) movedDays += Math.ceil((Math.max(...times) - Math.min(...times)) / 86_400_000) + 40;
+  const changed = all.map(([name, schema]) => {
+    const value = anotherValue(schema, body[name], isMoment(schema) ? movedDays : undefined);
+    return [name, value ?? body[name]] as const;
+  });
+  return { ...body, ...Object.fromEntries(changed) };
+}
+
+let movedDays = 0;
 
 /** Whether a text has the length and the form that its schema asks for. */
 const fits = ({ maxLength = Infinity, pattern }: Schema, text: string) =>

@@ -1,7 +1,7 @@
 import fc, { type Arbitrary } from 'fast-check';
 import type { Placed } from '../../src/testing/document.js';
 import { bodyOf, type Parts } from './generate.js';
-import { bodySchema, isNullable, parameters, resolve, type Schema } from '../../src/testing/schema.js';
+import { bodySchema, isNullable, parameters, resolve, type Schema } from './schema.js';
 
 /** One way in which a request is wrong, and the code that it is answered with. */
 export interface Break {

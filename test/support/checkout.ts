@@ -22,9 +22,12 @@ export class Checkout {
 
   private constructor(readonly path: string) {}
 
-  /** @param from this checkout, or a copy of it as it now is */
-  static copy(from = ROOT): Checkout {
-    const checkout = new Checkout(mkdtempSync(join(tmpdir(), 'petstore-checkout-')));
+  /**
+   * @param from this checkout, or a copy of it as it now is
+   * @param name what the name of its folder contains
+   */
+  static copy(from = ROOT, name = ''): Checkout {
+    const checkout = new Checkout(mkdtempSync(join(tmpdir(), `petstore-checkout-${name}`)));
     // Another test may build the client meanwhile, which copies the licence.
     const made = new Set([join(from, 'data'), join(from, 'clients/typescript/LICENSE')]);
     const isCopied = (path: string) => !LEFT_OUT.has(basename(path)) && !made.has(path);

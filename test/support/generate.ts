@@ -1,6 +1,6 @@
 import fc, { type Arbitrary } from 'fast-check';
 import { contentOf, pathFrom, type Placed } from '../../src/testing/document.js';
-import { bodySchema, INT64, isNullable, parameters, resolve, type Schema } from '../../src/testing/schema.js';
+import { bodySchema, INT64, isNullable, parameters, resolve, type Schema } from './schema.js';
 import { CHARACTER } from './character.js';
 
 /** A request in parts, so that one of them can be broken. Fields are names with JSON texts, which keep all digits. */

@@ -71,7 +71,7 @@ test(
     const script = ['set -e', `mkdir ${image}`, ...steps.map((step) => `(cd ${clinic} && ${step})`)].join(
       '\n',
     );
-    await run('bash', ['-c', script], at(folder));
+    await run('bash', ['--norc', '-c', script], at(folder));
     expect(existsSync(join(image, 'dist/main.js'))).toBe(true);
     for (const name of ['ajv', 'prettier', 'jest', '@nestjs/cli'])
       expect(existsSync(join(image, 'node_modules', name))).toBe(false);

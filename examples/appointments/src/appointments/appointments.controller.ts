@@ -46,7 +46,7 @@ export class AppointmentsController {
   @Idempotent('insert')
   @Operation({
     id: 'createAppointment',
-    summary: 'Add an appointment',
+    summary: 'Add a new appointment',
     description: 'Its id is assigned by the service.',
     needs: 'appointments:write',
     returns: AppointmentDto,

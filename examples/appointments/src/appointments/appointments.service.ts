@@ -50,9 +50,9 @@ export class AppointmentsService {
   /** @throws ApiError `appointment_not_found`, `appointment_final`, `pet_not_found` (400) */
   update(accountId: string, id: string, changes: AppointmentChangeDto): Promise<Appointment> {
     return this.appointments
-      .changeRow({ id, accountId }, 'appointment_not_found', (appointment) => {
-        if (appointment.status !== AppointmentStatus.Booked) throw new ApiError('appointment_final');
-        this.appointments.merge(appointment, changes);
+      .changeRow({ id, accountId }, 'appointment_not_found', (row) => {
+        if (row.status !== AppointmentStatus.Booked) throw new ApiError('appointment_final');
+        this.appointments.merge(row, changes);
       })
       .catch(PET_ID_MISSING);
   }

@@ -36,7 +36,7 @@ export class VetsController {
   @Idempotent('insert')
   @Operation({
     id: 'createVet',
-    summary: 'Add a vet',
+    summary: 'Add a new vet',
     description: 'Its id is assigned by the service.',
     needs: 'vets:write',
     returns: VetDto,
@@ -50,7 +50,7 @@ export class VetsController {
   @Get(':vetId')
   @Operation({
     id: 'getVet',
-    summary: 'Fetch a vet',
+    summary: 'Fetch one vet',
     description: 'By its id, as `GET /vets` lists it.',
     needs: 'vets:read',
     returns: VetDto,

@@ -321,7 +321,12 @@ export class EmbeddedPostgres {
     this.output = '';
     const { file, args, options } = unprivileged(program, programArgs, this.data);
     const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
-    const child = spawn(file, args, { ...options, env: ENVIRONMENT, detached: true, stdio });
+    // initdb gives paths to a shell in double quotes: a `$x` in the name of a folder has to stand for itself there.
+    const variables = [file, ...args].flatMap((arg) =>
+      Array.from(arg.matchAll(/\$(\w+)/g), ([text, name]) => [name!, text]),
+    );
+    const env = { ...Object.fromEntries(variables), ...ENVIRONMENT };
+    const child = spawn(file, args, { ...options, env, detached: true, stdio });
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', (chunk: Buffer) => this.write(chunk));
     const end = once(child, 'exit').then(([code, signal]) => String(signal ?? `exit code ${code}`));
