@@ -5,8 +5,8 @@ export type Manifest = { version: string } & Record<
 >;
 
 const DEVELOPMENT = [
-  ...['@nestjs/cli', '@swc/core', '@swc/jest', '@types/express', '@types/jest', '@types/node'],
-  ...['ajv', 'ajv-formats', 'jest', 'jest-environment-node', 'prettier', 'typescript'],
+  ...['@nestjs/cli', '@swc/core', '@swc/jest', '@types/express', '@types/jest', '@types/multer'],
+  ...['@types/node', 'ajv', 'ajv-formats', 'jest', 'jest-environment-node', 'prettier', 'typescript'],
 ];
 
 const JEST = "NODE_OPTIONS='--experimental-vm-modules --disable-warning=ExperimentalWarning' jest";
@@ -125,7 +125,7 @@ save-exact=true
         target: 'es2024',
         lib: ['esnext'],
         module: 'nodenext',
-        types: ['node', 'jest'],
+        types: ['node', 'jest', 'multer'],
         skipLibCheck: true,
       },
       ...{ rootDir: '.', outDir: 'dist', sourceMap: true, strict: true, noImplicitOverride: true },
@@ -137,7 +137,7 @@ save-exact=true
   'tsconfig.build.json': json({
     extends: './tsconfig.json',
     // The methods of `nest generate resource` do not use their parameters.
-    compilerOptions: { rootDir: 'src', types: ['node'], noUnusedParameters: false },
+    compilerOptions: { rootDir: 'src', types: ['node', 'multer'], noUnusedParameters: false },
     ...{ include: ['src'], exclude: ['**/*.spec.ts'] },
   }),
   'src/app.module.ts': `import { Module } from '@nestjs/common';

@@ -15,7 +15,7 @@ import {
 import { DtoPipe, interceptBodies, requireSound } from './platform/api/index.js';
 import { DataModule } from './platform/data/index.js';
 import { DatabaseModule, poolOptions } from './platform/database/index.js';
-import { ProductFacts, SiteModule } from './platform/docs/index.js';
+import { ProductFacts } from './platform/docs/index.js';
 import { Features } from './platform/features/index.js';
 import { JobsModule, JobWorkersModule } from './platform/jobs/index.js';
 import { BODY_READER, ErrorFilter, ObservabilityModule } from './platform/http/index.js';
@@ -58,8 +58,6 @@ export class AppModule implements OnModuleInit {
       imports: [
         AuthModule,
         ...features.modules,
-
-        SiteModule,
         AuditModule,
         ClosingModule,
         IdempotencyModule,

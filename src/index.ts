@@ -86,12 +86,11 @@ async function startTracing(config: Config): Promise<() => Promise<void>> {
   return (await import('./platform/telemetry/start-tracing.js')).startTracing();
 }
 
-function announce(service: RunningService, config: Config): void {
-  const { ROLE, WORKERS } = config;
+function announce(service: RunningService, { ROLE, WORKERS }: Config): void {
   const { url, metricsUrl, dataPath, demoKey, notes } = service;
   const api = [
     ['API', `${url}/v1`],
-    ['Swagger UI', `${url}/docs${fragmentFor(service, config)}`],
+    ['Swagger UI', `${url}/docs`],
   ];
   const rows = [
     ...(ROLE !== 'worker' ? api : [['Health', `${url}/health/ready`]]),
@@ -103,12 +102,4 @@ function announce(service: RunningService, config: Config): void {
   ];
   const table = rows.map(([name, value]) => `  ${name!.padEnd(12)}${value}`);
   console.log(['', '  Pet store is running', '', ...table, ''].join('\n'));
-}
-
-/**
- * Hands the demo key to the page in the fragment of its address, which no proxy and no log sees. Empty if the document names
- * other servers: the page would send the key there.
- */
-function fragmentFor({ startCode }: RunningService, { BASE_URL, STAGING_URL, API_URL }: Config): string {
-  return startCode && !BASE_URL && !STAGING_URL && !API_URL ? `#start=${startCode}` : '';
 }

@@ -62,7 +62,7 @@ class BulkController {
     id: 'bulkPicture',
     summary: 'Upload a picture',
     needs: 'pets:write',
-    takes: { types: ['image/png'], maxBytes: 5_000_000, example: 'x' },
+    takes: { types: ['image/png'], maxBytes: 5_000_000 },
   })
   picture(@Body() bytes: Buffer): { size: number } {
     return { size: bytes.length };

@@ -17,7 +17,6 @@ import { Identities } from './identities.js';
 import { Invitation } from './invitation.entity.js';
 import { Invitations } from './invitations.js';
 import { KeyOwners } from './key-owners.js';
-import { StartLink, StartLinkController } from './start-link.js';
 
 /** Undefined without an identity provider. */
 const accessTokens = {
@@ -35,12 +34,11 @@ const SERVICES = [
   Identities,
   Invitations,
   KeyOwners,
-  StartLink,
 ];
 
 @Module({
   imports: [DataModule.forFeature([Account, AccountIdentity, ApiKey, Invitation])],
-  controllers: [AccountsController, ApiKeysController, CurrentAccountController, StartLinkController],
+  controllers: [AccountsController, ApiKeysController, CurrentAccountController],
   providers: [accessTokens, ...SERVICES],
   exports: SERVICES,
 })

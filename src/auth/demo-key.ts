@@ -9,7 +9,7 @@ import { KeyOwners } from './key-owners.js';
 /** RFC 2606 reserves `.invalid`, so nobody owns this address. */
 const EMAIL = 'demo@petstore.invalid';
 
-/** The key for first steps with a service on its embedded database. The start prints it, and a `StartLink` leads to it. */
+/** The key for first steps with a service on its embedded database. The start prints it. */
 @Injectable()
 export class DemoKey {
   constructor(

@@ -1,12 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** Prefixes of API keys, invitations and codes of start links. */
+/** Prefixes of API keys and invitations. */
 export const KEYS = 'petstore_';
 export const INVITATIONS = 'petstore_invitation_';
-export const STARTS = 'petstore_start_';
 
-type Prefix = typeof KEYS | typeof INVITATIONS | typeof STARTS;
+type Prefix = typeof KEYS | typeof INVITATIONS;
 
 const AFTER_PREFIX = /^([\da-f]{40})([\da-f]{8})$/;
 

@@ -104,6 +104,16 @@ describe('A field', () => {
     expect(await read(Change, {})).toEqual({ is: Change, has: { a: undefined } });
   });
 
+  test('takes a text of a mark of direction, which is no white space', async () => {
+    class Named {
+      @TextField({ description: 'One.', max: 9, blank: false })
+      name!: string;
+    }
+    expect(await read(Named, { name: '\u202a' })).toEqual({ is: Named, has: { name: '\u202a' } });
+    for (const name of ['\u2028', '\ufeff', ' \u2029'])
+      expect(await read(Named, { name })).toMatchObject({ throws: 'validation_failed' });
+  });
+
   test('of a query with an integer may be required', async () => {
     class Asked {
       @IntegerParam({ description: 'How often.', min: 1, max: 9 })
@@ -111,6 +121,22 @@ describe('A field', () => {
     }
     expect(await read(Asked, {})).toEqual({ throws: 'validation_failed', because: 'times is required.' });
     expect(await read(Asked, { times: '3' })).toEqual({ is: Asked, has: { times: 3 } });
+  });
+
+  test('takes what RFC 3339 has as a time, in any case, with a leap second', async () => {
+    class At {
+      @TimestampField({ description: 'One.' })
+      at!: Date;
+    }
+    const times = {
+      '2030-01-31t12:00:00.5z': '2030-01-31T12:00:00.500Z',
+      '2016-12-31T23:59:60Z': '2017-01-01T00:00:00.000Z',
+      '2017-01-01T00:59:60.25+01:00': '2017-01-01T00:00:00.250Z',
+    };
+    for (const [at, time] of Object.entries(times))
+      expect(await read(At, { at })).toEqual({ is: At, has: { at: new Date(time) } });
+    for (const at of ['2017-01-01T12:00:60Z', '2016-12-31T23:59:61Z', '2016-12-31T23:59:60+01:00'])
+      expect(await read(At, { at })).toMatchObject({ throws: 'validation_failed' });
   });
 
   test('with a list of unique items compares their values, not their spelling', async () => {

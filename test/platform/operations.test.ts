@@ -290,18 +290,19 @@ describe('An answer', () => {
   test('is in the document with its types, headers and an example', () => {
     const operationAt = (path: string) => document.paths[`/answers/${path}`].get;
     const { responses } = operationAt('picture');
-    const example = `data:image/png;base64,${PIXEL.toString('base64')}`;
-    const picture = { 'image/png': { schema: { type: 'string', format: 'binary' }, example } };
+    const picture = { 'image/png': { schema: { type: 'string', format: 'binary' } } };
     expect(responses[200].content).toEqual(picture);
     const known = operationAt('known');
     expect(known.responses[304]).not.toHaveProperty('content');
     for (const status of [200, 304])
       expect(Object.keys(known.responses[status].headers)).toEqual(['X-Request-Id', 'ETag']);
     expect(known.parameters.map(({ name }: { name: string }) => name)).toEqual(['If-None-Match']);
-    const csv = { 'text/csv': { schema: { type: 'string' }, example: 'id,name\n1,Luna\n' } };
+    const csv = { 'text/csv': { schema: { type: 'string' } } };
     const schema = { $ref: '#/components/schemas/Row' };
     const row = { 'application/json': { schema, example: { id: '1', name: 'Luna' } } };
     expect(operationAt('rows').responses[200].content).toEqual({ ...row, ...csv });
+    const { content: own } = operationAt('csv').responses[200];
+    expect(own).toEqual({ 'text/csv': { ...csv['text/csv'], example: 'id,name\n1,Luna\n' } });
     const report = operationAt('report').responses;
     expect([report[200].content, report[202].content]).toEqual([csv, row]);
     const { content } = referencePage(document, new Set());
@@ -362,7 +363,7 @@ describe('A body', () => {
   test('has an example that is accepted, though its enumeration has none', async () => {
     const { example } = document.paths['/bodies'].post.requestBody.content['application/json'];
     expect(example).toEqual({ size: 'tiny' });
-    expect(await ask('POST', '', example)).toMatchObject(told(example));
+    expect(await ask('POST', '', example)).toMatchObject({ ...told(example), status: 201 });
   });
 });
 
@@ -375,6 +376,24 @@ test('A deprecated list links to its next page and its successor, and in an erro
   const { Link } = document.paths['/bodies'].get.responses[200].headers;
   const { description } = document.components.headers[Link.$ref.split('/').at(-1)];
   for (const relation of ['next', 'successor-version']) expect(description).toContain(`rel="${relation}"`);
+});
+
+test('A deprecated operation has its headers in the document wherever they are sent', async () => {
+  const { responses } = document.paths['/bodies'].post;
+  const named = (status: number) => Object.keys(responses[status].headers).toSorted();
+  const post = (key: string | undefined, body: object) => call(extended, 'POST', '/v1/bodies', { key, body });
+  for (const answer of [await post(key, { size: 'huge' }), await post(key, {}), await post(undefined, {})]) {
+    const { status, headers } = answer;
+    const sent = ['Deprecation', 'Sunset'].filter((name) => headers.has(name));
+    expect([status, sent]).toEqual([status, status === 401 ? [] : ['Deprecation', 'Sunset']]);
+    expect(named(status)).toEqual(expect.arrayContaining(['Deprecation', 'Link', 'Sunset']));
+  }
+  // Where the key or the HTTP may be refused first, they may be missing.
+  const { components } = document;
+  const isRequired = (status: number) =>
+    Boolean(components.headers[responses[status].headers.Sunset.$ref.split('/').at(-1)].required);
+  expect([201, 413, 400, 401, 503].map(isRequired)).toEqual([true, true, false, false, false]);
+  expect(named(431)).not.toContain('Sunset');
 });
 
 test('A cursor has a character, as the document says', async () => {
@@ -673,9 +692,7 @@ describe('Fields of every kind', () => {
 
 describe('A declaration that cannot work is refused by name', () => {
   test.each<[string, Partial<Parameters<typeof Operation>[0]>]>([
-    ['has no example of what it gives', { gives: { types: ['text/csv'] } }],
-    ['may take a body of at most', { takes: { types: ['text/csv'], maxBytes: 2 ** 26, example: '' } }],
-    ['has no example of what it takes', { takes: { types: ['text/csv'], maxBytes: 1 } }],
+    ['may take a body of at most', { takes: { types: ['text/csv'], maxBytes: 2 ** 26 } }],
     ['may take a body of 0 bytes', { takes: { types: ['application/json'], maxBytes: 0 } }],
     ['may take -1 seconds', { seconds: -1 }],
     ['has a success 99', { status: 99 }],
@@ -876,7 +893,7 @@ describe('A declaration that cannot work is refused by name', () => {
       id: 'copyCsv',
       summary: 'A copy',
       needs: 'pets:write',
-      gives: { types: ['text/csv'], example: 'id\n1\n' },
+      gives: { types: ['text/csv'] },
     })
     async csv(): Promise<string> {
       return '';
@@ -956,6 +973,24 @@ describe('A declaration that cannot work is refused by name', () => {
   class SameController {
     @Get('a') @Operation({ id: 'getOne', summary: 'It', returns: One }) a(): void {}
     @Get('b') @Operation({ id: 'getOther', summary: 'It', returns: Other }) b(): void {}
+  }
+
+  class Level {
+    @EnumField({ description: 'How bad it is.', name: 'Error', values: { low: 'Low.', high: 'High.' } })
+    level!: string;
+  }
+
+  class ErrorCode {
+    @IsNotEmpty()
+    name!: string;
+  }
+
+  @Public()
+  @ApiTags('tried')
+  @Controller('own')
+  class OwnNamesController {
+    @Get('a') @Operation({ id: 'getOwn', summary: 'It', returns: Level }) a(): void {}
+    @Post('b') @Operation({ id: 'addOwn', summary: 'It' }) b(@Body() _body: ErrorCode): void {}
   }
 
   class MixedDto {
@@ -1177,6 +1212,8 @@ describe('A declaration that cannot work is refused by name', () => {
     ['two operations of one id', 'Two operations have the id getTwice', [TwiceController]],
     ['two enumerations of one name', 'Two different schemas have the name Mood', [MoodsController]],
     ['two schemas of one name', 'Two different schemas have the name Same', [SameController]],
+    ['a schema called like one of the document', 'schemas have the name ErrorCode.', [OwnNamesController]],
+    ['an enumeration called so', 'Two different schemas have the name Error.', [OwnNamesController]],
     [
       'a DTO of fields that class-transformer or class-validator has rules of, too',
       'A DTO has either fields or decorators of class-validator and class-transformer, not both: MixedDto, RuledDto.',

@@ -42,7 +42,7 @@ describe('a start on an empty folder', () => {
     const { api, docs, key } = told;
     const table = `API         ${api}\n  Swagger UI  ${docs}\n  Data        ${DATA_DIR}\n  Demo key    ${key}\n`;
     expect(run.stdout).toContain(`\n  Pet store is running\n\n  ${table}`);
-    expect(docs.replace(/[\da-f]{48}$/, '…')).toBe(`${api.replace(/v1$/, 'docs')}#start=petstore_start_…`);
+    expect(docs).toBe(api.replace(/v1$/, 'docs'));
     expect(api).toMatch(/^http:\/\/localhost:\d+\/v1$/);
     expect((await told.listPets()).status).toBe(200);
     expect((await fetch(docs)).status).toBe(200);
@@ -78,8 +78,6 @@ describe('a start on the data of an earlier one', () => {
     const told = await run.ready();
     expect((await told.listPets()).names).toContain('Luna');
     expect(told.key).toBe(first.key);
-    expect((await told.openLink(first.docs)).status).toBe(401);
-    expect(await told.openLink()).toEqual({ status: 200, key: first.key });
     expect(fs.statSync(join(DATA_DIR, 'demo-key')).mode & 0o777).toBe(0o600);
     await run.stop();
   });

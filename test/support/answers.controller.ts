@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { Controller, Get, Query, Req, Res, StreamableFile } from '@nestjs/common';
-import { ApiSchema, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiSchema, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { BooleanParam, EnumField, Operation, Public, TextField } from '../../src/platform/index.js';
 import { ROOT } from './npm.js';
@@ -10,7 +10,8 @@ import { PIXEL } from './uploads.controller.js';
 /** A file on disk. */
 export const SENT = join(ROOT, 'docs/reference.png');
 
-const CSV = { types: ['text/csv'], example: 'id,name\n1,Luna\n' };
+const CSV = { types: ['text/csv'] };
+const CSV_EXAMPLE = { 'text/csv': { schema: { type: 'string' }, example: 'id,name\n1,Luna\n' } };
 const ROWS = [
   { id: '1', name: 'Luna' },
   { id: '2', name: 'Zoë' },
@@ -45,6 +46,7 @@ class Waiting {
 @Controller('answers')
 export class AnswersController {
   @Get('csv')
+  @ApiOkResponse({ content: CSV_EXAMPLE })
   @Operation({ id: 'exportCsv', summary: 'Rows as CSV', gives: CSV })
   csv(@Query() { way }: Asked): string | StreamableFile | AsyncIterable<string> {
     const text = csvOf(ROWS);
@@ -85,14 +87,14 @@ export class AnswersController {
   @Operation({
     id: 'getPicture',
     summary: 'A picture',
-    gives: { types: ['image/png'], example: PIXEL },
+    gives: { types: ['image/png'] },
   })
   picture(): StreamableFile {
     return new StreamableFile(PIXEL);
   }
 
   @Get('sent')
-  @Operation({ id: 'getSent', summary: 'A file', gives: { types: ['image/png'], example: PIXEL } })
+  @Operation({ id: 'getSent', summary: 'A file', gives: { types: ['image/png'] } })
   sent(@Res() response: Response): void {
     response.sendFile(SENT);
   }

@@ -50,10 +50,12 @@ const told = (...values: unknown[]): ToldDto => ({ told: JSON.stringify(values) 
 @Controller('bodies')
 export class BodiesController {
   @Post()
+  @Sunset({ deprecated: '2026-11-21', sunset: '2099-12-05', successor: '/v2/bodies' })
   @Operation({
     id: 'addBody',
     summary: 'An example of a field without one',
     needs: 'nothing',
+    status: 201,
     returns: ToldDto,
   })
   add(@Body() body: NewThingDto): ToldDto {

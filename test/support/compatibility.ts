@@ -15,6 +15,7 @@ interface Schema {
   enum?: string[];
   anyOf?: Schema[];
   items?: Schema;
+  pattern?: string;
   properties?: Record<string, Schema>;
   required?: string[];
   [keyword: string]: unknown;
@@ -167,10 +168,13 @@ function values(was: Schema, is: Schema, isClosed: boolean, where: string): stri
   return isClosed ? [...gone, ...added] : gone;
 }
 
-/** The pattern of a text. 1.0.0 named what it did not accept either by another, or not at all. */
+/**
+ * The pattern of a text. 1.0.0 named what it did not accept either by another, or not at all; later ones to 2.0 had line
+ * separators as themselves.
+ */
 function patternOf({ type, pattern }: Schema): unknown {
   if (type !== 'string' || pattern === PLAIN) return undefined;
-  return pattern === '\\S' ? NOT_BLANK : pattern;
+  return pattern === '\\S' || pattern?.includes('\u2028') ? NOT_BLANK : pattern;
 }
 
 /** An empty cursor was always refused, which documents before 3.0 did not say. */

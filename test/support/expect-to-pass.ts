@@ -39,6 +39,7 @@ async function build(checkout: Checkout, tests: string[]): Promise<void> {
   checkout.removeFolder('dist');
   checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
   checkout.add('docs/guides', 'dist/docs/guides');
+  checkout.add('examples/kennel/src/kennel/point.png', 'dist/src/kennel/point.png');
   const include = ['src', 'ormconfig.ts', ...tests];
   const compilerOptions = { declaration: true };
   const options = { extends: './tsconfig.json', compilerOptions, include };

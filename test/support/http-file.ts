@@ -13,7 +13,7 @@ interface Answered {
 
 /**
  * Sends the requests of a `.http` file one after the other, as the extension REST Client does with `@name = value`,
- * `{{name}}`, `{{$timestamp}}`, `{{$guid}}`, `# @name`, `{{name.response.body.field}}` and `< ./file` for a body. Of events,
+ * `{{name}}`, `{{$timestamp}}`, `{{$guid}}`, `# @name`, `{{name.response.body.field}}` and `< ./file` for a body or a part of a form. Of events,
  * which have no end, nothing is read.
  * @param given values that replace those of the file
  */
@@ -46,13 +46,22 @@ async function sendText(
   folder: string,
 ): Promise<{ status: number; body: string; operationId?: string }> {
   const [head, written] = text.trim().split(/\n\n([^]+)/);
-  const [, file] = /^< (.+)$/.exec(written ?? '') ?? [];
-  const body = file === undefined ? written : readFileSync(join(ROOT, folder, file));
+  const fileIn = (part: string) => /^< (.+)$/.exec(part)?.[1];
+  const bytesOf = (file: string) => readFileSync(join(ROOT, folder, file));
   const [line, ...lines] = head!.split('\n');
   const [method, url] = line!.split(' ') as [string, string];
   const headers = new Headers(lines.map((one) => one.split(/: (.+)/).slice(0, 2) as [string, string]));
   const basic = /^Basic (.+:.+)$/.exec(headers.get('Authorization') ?? '')?.[1];
   if (basic) headers.set('Authorization', `Basic ${btoa(basic)}`);
+  const isForm = headers.get('Content-Type')?.startsWith('multipart/') ?? false;
+  const parts = isForm ? written!.split('\n') : [written ?? ''];
+  const bodies = parts.map((part) => {
+    const file = fileIn(part);
+    return file === undefined ? Buffer.from(part) : bytesOf(file);
+  });
+  // As the extension ends the lines of a form.
+  const lined = isForm ? bodies.flatMap((part) => [part, Buffer.from('\r\n')]) : bodies;
+  const body = written === undefined ? undefined : Buffer.concat(lined);
   const response = await fetch(url, { method, headers, body });
   const { operationId } = findOperation(method, new URL(url).pathname)?.operation ?? {};
   const isEndless = response.headers.get('content-type')?.startsWith('text/event-stream');

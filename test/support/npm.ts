@@ -30,15 +30,6 @@ export class Told {
     return { status: response.status, names: pets.map(({ name }) => name) };
   }
 
-  /** What the page gets for the code of a start's link. */
-  async openLink(link = this.docs): Promise<{ status: number; key?: string }> {
-    const { hash } = new URL(link);
-    const headers = { Authorization: `Bearer ${hash.replace('#start=', '')}` };
-    const response = await fetch(new URL('/docs/start', this.api), { headers });
-    const { key } = (await response.json()) as { key?: string };
-    return { status: response.status, key };
-  }
-
   async createPet(name: string): Promise<void> {
     const headers = { Authorization: `Bearer ${this.key}`, 'Content-Type': 'application/json' };
     const body = JSON.stringify({ name, categoryId: 1 });

@@ -44,7 +44,12 @@ export async function runSamples(service: TestedService, label: string): Promise
   const env: Record<string, string> = { EMAIL: email, PASSWORD: password, API_KEY: '', CURL_HOME: folder };
   const examples = new Examples();
   for (const one of inWorkingOrder(operations)) {
-    const { source } = samplesOf(one).find((sample) => sample.label === label)!;
+    const { source } = samplesOf(one).find((sample) => sample.label === label) ?? {};
+    // The document has none for bodies and answers of bytes.
+    if (source === undefined) {
+      expect(statusesOf(one)).toContain((await examples.send(service, one, { key: env.API_KEY })).status);
+      continue;
+    }
     expect(source).toMatch(/http:\/\/localhost:3000\/v\d+\//);
     const here = examples.fill(source.replaceAll('http://localhost:3000', service.url));
     const [command, args] = LANGUAGES[label]!(here);
@@ -74,5 +79,5 @@ function isEndless({ operation }: Placed): boolean {
 }
 
 function samplesOf({ operation }: Placed): { label: string; source: string }[] {
-  return operation['x-codeSamples'] as { label: string; source: string }[];
+  return (operation['x-codeSamples'] ?? []) as { label: string; source: string }[];
 }

@@ -34,7 +34,12 @@ export async function read(browser: Browser, { url }: Service): Promise<Reader> 
 /** The part of Swagger UI's dialog for the identity provider. */
 export async function openDialog(page: Page): Promise<Locator> {
   await page.locator('.auth-wrapper .authorize').first().click();
-  return page.locator('.auth-container', { hasText: 'openIdConnect' });
+  return signIn(page);
+}
+
+/** Swagger UI offers each grant of the identity provider. */
+function signIn(page: Page): Locator {
+  return page.locator('.auth-container', { hasText: /openIdConnect.*authorization_code/ });
 }
 
 /** Asks for scopes and presses Authorize; returns the window of the identity provider. */
@@ -54,8 +59,7 @@ export async function pressSignIn(page: Page, scopes: string[] = []): Promise<Pa
 
 /** Waits until Swagger UI has the token, and closes its dialog. */
 export async function signedIn(page: Page): Promise<void> {
-  const dialog = page.locator('.auth-container', { hasText: 'openIdConnect' });
-  await dialog.getByRole('button', { name: 'Remove authorization' }).waitFor();
+  await signIn(page).getByRole('button', { name: 'Remove authorization' }).waitFor();
   await page.locator('.close-modal').click();
 }
 

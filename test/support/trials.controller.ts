@@ -38,7 +38,6 @@ export class RulesDto {
 const TAKES = {
   types: ['application/json', 'multipart/form-data', 'text/plain'],
   maxBytes: 10_000,
-  example: 'final',
 };
 const NEEDED = { trial: 'pets:write', final: 'orders:manage' } as const;
 

@@ -1,6 +1,6 @@
 import { Body, Controller, Post, Put, UploadedFile, UploadedFiles, UseInterceptors } from '@nestjs/common';
 import { FileInterceptor, FilesInterceptor } from '@nestjs/platform-express';
-import { ApiSchema, ApiTags } from '@nestjs/swagger';
+import { ApiBody, ApiExtension, ApiProperty, ApiSchema, ApiTags } from '@nestjs/swagger';
 import {
   Idempotent,
   IntegerField,
@@ -15,6 +15,12 @@ export const PIXEL = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
 );
+
+const FILE = {
+  type: 'string',
+  format: 'binary',
+  example: `data:image/png;base64,${PIXEL.toString('base64')}`,
+} as const;
 
 /** What has arrived. */
 class Received {
@@ -42,6 +48,15 @@ class NewPhoto {
 
   @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100, optional: true })
   age = 0;
+
+  @ApiProperty({ ...FILE, description: 'The photo.' })
+  photo!: unknown;
+}
+
+@ApiSchema({ name: 'NewAlbum' })
+class NewAlbum {
+  @ApiProperty({ type: 'array', items: FILE, description: 'The photos.' })
+  photos!: unknown[];
 }
 
 @ApiSchema({ name: 'NewLong' })
@@ -50,12 +65,7 @@ class NewLong {
   length!: number;
 }
 
-/** What multer makes of a file, as far as it is used here. */
-interface File {
-  originalname: string;
-  mimetype: string;
-  buffer: Buffer;
-}
+type File = Express.Multer.File;
 
 /** What a team may take that is not a small JSON body. */
 @ApiTags('uploads')
@@ -69,9 +79,10 @@ export class UploadsController {
     id: 'putPicture',
     summary: 'Keep a picture',
     needs: 'pets:write',
-    takes: { types: ['image/png', 'image/jpeg'], maxBytes: 5_000_000, example: PIXEL },
+    takes: { types: ['image/png', 'image/jpeg'], maxBytes: 5_000_000 },
     returns: Received,
   })
+  @ApiBody({ schema: FILE })
   @Idempotent()
   picture(@Body() picture: Buffer): Received {
     UploadsController.calls++;
@@ -83,7 +94,7 @@ export class UploadsController {
     id: 'addLines',
     summary: 'Add lines',
     needs: 'pets:write',
-    takes: { types: ['text/*', 'application/json'], maxBytes: 200_000, example: 'id,name\n1,Luna\n' },
+    takes: { types: ['text/*', 'application/json'], maxBytes: 200_000 },
     returns: Received,
   })
   lines(@Body() body: Buffer | object): Received {
@@ -120,11 +131,7 @@ export class UploadsController {
     id: 'addPhoto',
     summary: 'Add a photo',
     needs: 'pets:write',
-    takes: {
-      types: ['multipart/form-data'],
-      maxBytes: 5_000_000,
-      files: { photo: { description: 'The photo.', type: 'image/png', example: PIXEL } },
-    },
+    takes: { types: ['multipart/form-data'], maxBytes: 5_000_000 },
     returns: Received,
   })
   @UseInterceptors(FileInterceptor('photo'))
@@ -142,13 +149,11 @@ export class UploadsController {
     id: 'addAlbum',
     summary: 'Add an album',
     needs: 'pets:write',
-    takes: {
-      types: ['multipart/form-data'],
-      maxBytes: 1_000_000,
-      files: { photos: { description: 'The photos.', type: 'image/png', example: PIXEL, several: true } },
-    },
+    takes: { types: ['multipart/form-data'], maxBytes: 1_000_000 },
     returns: Received,
   })
+  @ApiBody({ type: NewAlbum })
+  @ApiExtension('x-codeSamples', [{ lang: 'Shell', source: 'curl' }])
   @UseInterceptors(FilesInterceptor('photos', 3, { limits: { fileSize: 100_000, parts: 5 } }))
   album(@UploadedFiles() photos: File[]): Received {
     return { kind: 'album', size: photos.map(({ buffer }) => buffer.length).join(' ') };

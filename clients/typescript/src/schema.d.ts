@@ -843,6 +843,16 @@ export interface components {
          */
         Sunset: string;
         /**
+         * @description When the operation was deprecated (RFC 9745); absent if the key or the HTTP was refused.
+         * @example @1795219200
+         */
+        EarlyDeprecation: string;
+        /**
+         * @description When the operation is removed (RFC 8594); absent if the key or the HTTP was refused.
+         * @example Thu, 05 Dec 2030 00:00:00 GMT
+         */
+        EarlySunset: string;
+        /**
          * @description What the code of the error means, and what to do about it (`rel="help"`).
          * @example <http://localhost:3000/guides/errors#bad_request>; rel="help"
          */
@@ -2829,7 +2839,9 @@ export interface operations {
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Link: components["headers"]["Help"];
+                    Link: components["headers"]["Successor"];
+                    Deprecation: components["headers"]["EarlyDeprecation"];
+                    Sunset: components["headers"]["EarlySunset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2844,8 +2856,10 @@ export interface operations {
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Link: components["headers"]["Help"];
+                    Link: components["headers"]["Successor"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    Deprecation: components["headers"]["EarlyDeprecation"];
+                    Sunset: components["headers"]["EarlySunset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2856,7 +2870,9 @@ export interface operations {
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Link: components["headers"]["Help"];
+                    Link: components["headers"]["Successor"];
+                    Deprecation: components["headers"]["EarlyDeprecation"];
+                    Sunset: components["headers"]["EarlySunset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2880,7 +2896,9 @@ export interface operations {
             408: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Link: components["headers"]["Help"];
+                    Link: components["headers"]["Successor"];
+                    Deprecation: components["headers"]["EarlyDeprecation"];
+                    Sunset: components["headers"]["EarlySunset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2915,10 +2933,12 @@ export interface operations {
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Link: components["headers"]["Help"];
+                    Link: components["headers"]["Successor"];
                     "Retry-After": components["headers"]["Retry-After"];
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Deprecation: components["headers"]["EarlyDeprecation"];
+                    Sunset: components["headers"]["EarlySunset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2940,7 +2960,9 @@ export interface operations {
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Link: components["headers"]["Help"];
+                    Link: components["headers"]["Successor"];
+                    Deprecation: components["headers"]["EarlyDeprecation"];
+                    Sunset: components["headers"]["EarlySunset"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -2951,8 +2973,10 @@ export interface operations {
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
-                    Link: components["headers"]["Help"];
+                    Link: components["headers"]["Successor"];
                     "Retry-After": components["headers"]["Retry-After"];
+                    Deprecation: components["headers"]["EarlyDeprecation"];
+                    Sunset: components["headers"]["EarlySunset"];
                     [name: string]: unknown;
                 };
                 content: {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import {
   call,
   createAccount,
@@ -20,6 +21,7 @@ beforeAll(async () => {
   key = await createKey(service, account);
 });
 
+const POINT = readFileSync('src/kennel/point.png');
 const DOG = { name: 'Luna', breed: 'Beagle', traits: { likes: ['swimming'] } };
 const putDog = (id: string, fields: object = {}, headers = {}, as = key) =>
   call(service, 'PUT', `/v1/dogs/${id}`, { key: as, headers, body: { ...DOG, ...fields } });
@@ -75,6 +77,23 @@ describe('A dog', () => {
     const photoId = randomUUID();
     await putPhoto(photoId, 'x');
     expect((await putDog(randomUUID(), { photoId })).body.photoId).toBe(photoId);
+  });
+
+  test('has a vaccination that a change replaces as a whole, keeps or removes, with a time in UTC', async () => {
+    const id = randomUUID();
+    const vaccination = { vaccine: 'Rabies', at: '2030-01-31T13:00:00+01:00', batch: 'A-17' };
+    await putDog(id, { vaccination });
+    const change = async (body: object) =>
+      (await call(service, 'PATCH', `/v1/dogs/${id}`, { key, body })).body.vaccination;
+    const at = '2030-01-31T12:00:00.000Z';
+    expect(await change({ name: 'Bella' })).toEqual({ ...vaccination, at });
+    const other = { vaccine: 'Distemper', at };
+    expect(await change({ vaccination: other })).toEqual(other);
+    expect((await get(`dogs/${id}`)).body.vaccination).toEqual(other);
+    const half = await call(service, 'PATCH', `/v1/dogs/${id}`, { key, body: { vaccination: { at } } });
+    expectError(half, 400, 'validation_failed');
+    expect(half.body.message).toContain('vaccination.vaccine is required');
+    expect(await change({ vaccination: null })).toBeUndefined();
   });
 
   test('has traits of any kind, every digit kept, and within their bounds', async () => {
@@ -188,6 +207,37 @@ describe('A photo', () => {
     const { bytes, headers } = await get(`photos/${id}`);
     expect([headers.get('content-type'), Buffer.from(bytes)]).toEqual(['image/jpeg', content]);
     expectError(await get(`photos/${randomUUID()}`), 404, 'photo_not_found');
+  });
+
+  test('is added by a form, with a caption', async () => {
+    const form = (fields: Record<string, string | Blob>) => {
+      const body = new FormData();
+      for (const [name, value] of Object.entries(fields)) body.append(name, value);
+      return call(service, 'POST', '/v1/photos', { key, body });
+    };
+    const photo = new Blob([new Uint8Array(POINT)], { type: 'image/png' });
+    const { status, body, headers } = await form({ caption: 'Luna in the snow', photo });
+    expect([status, body]).toEqual([
+      201,
+      { id: expect.any(String), type: 'image/png', caption: 'Luna in the snow' },
+    ]);
+    expect(headers.get('location')).toBe(`${service.url}/v1/photos/${body.id}`);
+    expect(Buffer.from((await get(`photos/${body.id}`)).bytes)).toEqual(POINT);
+    expectError(await form({ photo }), 400, 'validation_failed');
+    const text = new Blob(['no picture'], { type: 'text/plain' });
+    expectError(await form({ caption: 'Luna' }), 400, 'bad_request');
+    expectError(await form({ caption: 'Luna', photo: text }), 400, 'bad_request');
+  });
+
+  test('has a specimen on disk, of which a client gets a part, or nothing if it has it', async () => {
+    const whole = await get('photos/specimen');
+    expect([whole.status, Buffer.from(whole.bytes)]).toEqual([200, POINT]);
+    const part = await get('photos/specimen', { Range: 'bytes=1-3' });
+    expect([part.status, part.text]).toEqual([206, 'PNG']);
+    // `fetch` would ask for all of it.
+    const known = { 'If-None-Match': whole.headers.get('etag')!, 'Cache-Control': 'max-age=0' };
+    expect((await get('photos/specimen', known)).status).toBe(304);
+    expectError(await get('photos/specimen', { Range: 'bytes=999-' }), 416, 'range_not_satisfiable');
   });
 
   test('is a picture of at most 5 MB', async () => {

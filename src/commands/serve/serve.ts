@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DemoKey } from '../../auth/demo-key.js';
-import { StartLink } from '../../auth/start-link.js';
 import type { Config } from '../../config.js';
 import type { Parts } from '../../load-features.js';
 import { type OpenDatabase, startOnDatabase } from '../../platform/database/index.js';
@@ -26,8 +25,6 @@ export interface RunningService extends Stoppable {
   dataPath?: string;
   /** A key for first steps, with the embedded PostgreSQL. */
   demoKey?: string;
-  /** A one-time code that Swagger UI exchanges for the demo key; none with `WORKERS`. */
-  startCode?: string;
 }
 
 /**
@@ -43,14 +40,11 @@ export async function boot(
   const start = async (database: OpenDatabase) => {
     const dataPath = database.path;
     let demoKey: string | undefined;
-    let startCode: string | undefined;
     const prepare = async (app: INestApplicationContext) => {
-      if (dataPath === undefined) return;
-      demoKey = await app.get(DemoKey).open(dataPath);
-      startCode = app.get(StartLink).offer(demoKey);
+      if (dataPath !== undefined) demoKey = await app.get(DemoKey).open(dataPath);
     };
     const service = await serve(database.config, log, parts, stopping, prepare);
-    return { ...service, dataPath, demoKey, startCode };
+    return { ...service, dataPath, demoKey };
   };
   const schema = { migrations: parts.features.migrations, install: installJobs };
   return startOnDatabase(config, schema, start, stopping);

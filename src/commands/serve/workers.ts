@@ -8,13 +8,7 @@ import { RateLimiterClusterMaster } from 'rate-limiter-flexible';
 import { Config } from '../../config.js';
 import { type OpenDatabase, startOnDatabase } from '../../platform/database/index.js';
 import type { Features } from '../../platform/features/index.js';
-import {
-  ErrorFilter,
-  HttpAdapter,
-  MetricsController,
-  NotFoundPage,
-  ROUTING,
-} from '../../platform/http/index.js';
+import { ErrorFilter, HttpAdapter, MetricsController, ROUTING } from '../../platform/http/index.js';
 import { installJobs } from '../../platform/jobs/index.js';
 import { cannotListen, claimPort, OperatorError } from '../../platform/process/index.js';
 import { type Log, Metrics, NestLogger, WorkerMetrics } from '../../platform/telemetry/index.js';
@@ -74,7 +68,6 @@ async function openDemoKey({ config, path }: OpenDatabase, logger: NestLogger): 
   providers: [
     { provide: Metrics, useClass: WorkerMetrics },
     { provide: APP_FILTER, useClass: ErrorFilter },
-    { provide: NotFoundPage, useValue: { isFor: () => false } },
   ],
 })
 class WorkerMetricsModule {}

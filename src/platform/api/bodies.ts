@@ -1,17 +1,5 @@
 import { ApiError } from './api-error.js';
 
-/** An example that is not JSON: a text, or bytes. */
-export type Content = string | Uint8Array;
-
-export interface FormFile {
-  readonly description: string;
-  /** The media type of the example. */
-  readonly type: string;
-  readonly example: Content;
-  /** Whether the field may hold several files. */
-  readonly several?: boolean;
-}
-
 /** The request body of an operation that takes more than a small JSON object. */
 export interface Takes {
   /**
@@ -21,18 +9,12 @@ export interface Takes {
   readonly types: readonly string[];
   /** Maximum size in bytes, before and after decompression: up to 32 MiB. */
   readonly maxBytes: number;
-  /** A body of the first type that is neither JSON nor a form, for the document and its samples. */
-  readonly example?: Content;
-  /** The files of a form, by field name. */
-  readonly files?: Readonly<Record<string, FormFile>>;
 }
 
 /** The answer of an operation that gives more than JSON. */
 export interface Gives {
   /** Media types such as `text/csv` or `image/*`; JSON among them has the class of `returns`. */
   readonly types: readonly string[];
-  /** An answer of the first type that is not JSON, for the document: a text, or bytes. */
-  readonly example?: Content;
 }
 
 export const JSON_TYPE = 'application/json';

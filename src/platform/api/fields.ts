@@ -28,11 +28,10 @@ export function TextField(
 ) {
   const { min = 1, max, blank = true, secret } = options;
   const pattern = blank ? PLAIN : NOT_BLANK;
-  const form = new RegExp(pattern);
   const accepts = (value: unknown) => {
     if (!isPlainText(value)) return false;
     const length = lengthInCodePoints(value);
-    return length >= min && length <= max && (blank || form.test(value));
+    return length >= min && length <= max && (blank || value.trim() !== '');
   };
   const must = `text of ${min} to ${max} characters${blank ? '' : ', not only white space'}, without NUL or lone surrogates`;
   const format = secret && { format: 'password' };

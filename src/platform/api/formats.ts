@@ -69,10 +69,11 @@ export function isPlainText(value: unknown): value is string {
 }
 
 // Languages differ in how they apply a `pattern` (search or match) and in what `\s` covers. So these patterns are anchored, and
-// list ECMAScript's white space. Only its neighbours stand for the byte order mark: generated Go clients hold the patterns,
-// and Go refuses a file that contains the mark.
-const WHITE_SPACE = '\\x09-\\x0d\\x20\\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufefe-\uff00';
-const NEIGHBOURS = '\ufefe\uff00';
+// list ECMAScript's white space. Generated clients hold the patterns as literals, where Go refuses the byte order mark,
+// TypeScript ends a line at U+2028 and U+2029, and Rust refuses the marks of direction between these and U+202F. Only the
+// ends of a range stand for such characters, so that the pattern excludes a text of marks of direction alone as well.
+const WHITE_SPACE = '\\x09-\\x0d\\x20\\xa0\u1680\u2000-\u200a\u2027-\u202f\u205f\u3000\ufefe-\uff00';
+const NEIGHBOURS = '\u2027\ufefe\uff00';
 
 /** Text without NUL, in a syntax that JavaScript, Python, Java and Go share. */
 export const PLAIN = '^[^\\x00]*$';
@@ -111,17 +112,24 @@ export function isWebAddress(text: string): boolean {
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
 const RFC_3339 =
-  /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3])(?::[0-5]\d){2}(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+  /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|(60))(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/i;
 
 /** Whether a value is a calendar day such as `2030-01-31` in the years 1 to 9999. */
 export function isDay(value: unknown): value is string {
   return typeof value === 'string' && DAY.test(value) && exists(value) && !value.startsWith('0000');
 }
 
-/** Parses a time; undefined for a day outside the calendar, such as 30 February, which `Date` would move. */
+/**
+ * Parses a time; undefined for a day outside the calendar, such as 30 February, which `Date` would move. A leap second, at the
+ * end of a day of UTC, is the second after it, as in PostgreSQL: `Date` lacks it.
+ */
 export function parseTime(text: string): Date | undefined {
-  const day = RFC_3339.exec(text)?.[1];
-  return day !== undefined && exists(day) ? new Date(text) : undefined;
+  const [, day, leap] = RFC_3339.exec(text) ?? [];
+  if (day === undefined || !exists(day)) return undefined;
+  const time = text.toUpperCase();
+  if (!leap) return new Date(time);
+  const next = new Date(Date.parse(time.replace(':60', ':59')) + 1_000);
+  return next.toISOString().includes('T00:00:00') ? next : undefined;
 }
 
 function exists(day: string): boolean {

@@ -18,7 +18,6 @@ import {
   type OperationFacts,
   operationOf,
   sendsItself,
-  type Success,
   tagsOf,
   wholeBodyOf,
   wholeParts,
@@ -209,17 +208,23 @@ export function problemsIn(all: readonly DeclaredOperation[], described: Tags = 
   ].filter((problem) => problem !== false);
 }
 
+/** The schemas that the document has of its own. */
+const OWN_SCHEMAS = ['Error', 'ErrorCode'];
+
 /** Names of two different classes or enumerations: the document would show one schema for both. */
 function namedTwice(all: readonly DeclaredOperation[]): string[] {
-  const meanings = new Map<string, unknown>();
+  const meanings = new Map<string, unknown>(OWN_SCHEMAS.map((name) => [name, undefined]));
   const note = (name: string, meaning: unknown): string[] => {
     const isDifferent = meanings.has(name) && meanings.get(name) !== meaning;
     meanings.set(name, meaning);
     return isDifferent ? [name] : [];
   };
-  const classes = [...schemasOf(all)].filter((type) => fieldsIn(type).length > 0);
+  const nameOf = (type: Type) => getSchemaPath(type).split('/').at(-1)!;
+  const classes = [...schemasOf(all)].filter(
+    (type) => fieldsIn(type).length > 0 || OWN_SCHEMAS.includes(nameOf(type)),
+  );
   return [
-    ...classes.flatMap((type) => note(getSchemaPath(type).split('/').at(-1)!, type)),
+    ...classes.flatMap((type) => note(nameOf(type), type)),
     ...all.flatMap(({ id, isList }) => (isList ? note(pageName(id), id) : [])),
     ...enumerationsIn(all).flatMap(({ name, meanings: of }) => note(name, JSON.stringify(of()))),
   ];
@@ -244,14 +249,10 @@ const MAX_BYTES = 32 * 1024 * 1024;
 /** The problems of one operation, each in a sentence that names the operation. */
 function problemsOf(operation: DeclaredOperation): string[] {
   const { id, takes, successes, errors, seconds = 1, access, idempotent, untyped } = operation;
-  const { types = [], maxBytes = 1, example } = takes ?? {};
+  const { types = [], maxBytes = 1 } = takes ?? {};
   const statuses = successes.map(({ status }) => status);
-  const lacksExample = ({ gives }: Success) =>
-    gives?.example === undefined && gives?.types.some((type) => type !== JSON_TYPE);
   const found = [
     maxBytes > MAX_BYTES && `may take a body of at most ${MAX_BYTES} bytes, not ${maxBytes}`,
-    types.some(isRaw) && example === undefined && 'has no example of what it takes',
-    successes.some(lacksExample) && 'has no example of what it gives',
     !(maxBytes > 0) && `may take a body of ${maxBytes} bytes`,
     !(seconds > 0) && `may take ${seconds} seconds`,
     !statuses.every((status) => isWithin(status, 200, 399)) && `has a success ${statuses.join(', ')}`,

@@ -3,4 +3,3 @@ export { HERE } from './openapi/finish-operation.js';
 export { HEADER_NAMES } from './openapi/responses.js';
 export { serveDocument } from './openapi/serve-document.js';
 export { serveSite } from './site/serve-pages.js';
-export { SiteModule } from './site/site.module.js';

@@ -29,7 +29,7 @@ function helpLink({ code }: ApiError, origin = ''): string {
   return `<${origin}${GUIDE}${isErrorCode(code) ? `#${code}` : ''}>; rel="help"`;
 }
 
-/** An error as it is sent. Every error answer is made here, but for pages. */
+/** An error as it is sent. Every error answer is made here. */
 function asResponse(error: ApiError, link: string) {
   const body = JSON.stringify(error);
   const headers: Record<string, string | number> = {
@@ -42,7 +42,7 @@ function asResponse(error: ApiError, link: string) {
 }
 
 /** Notes an error for the log line, and sets the `Link` to its explanation. Returns the `Link`. */
-export function nameError(response: Answer, error: ApiError): string {
+function nameError(response: Answer, error: ApiError): string {
   const request = response.req as Request & { errorCode?: ErrorCode };
   request.errorCode = error.code;
   // The error may be about the host.

@@ -1,5 +1,5 @@
 export { BODY_READER } from './body.js';
-export { ErrorFilter, NotFoundPage } from './error.filter.js';
+export { ErrorFilter } from './error.filter.js';
 export { Exchange } from './exchange.js';
 export { guardPromises } from './guard.js';
 export { MetricsController, ObservabilityModule } from './observability.js';

@@ -42,8 +42,10 @@ async function tokenOfProgram(): Promise<string> {
     keycloak = startKeycloak(folder, port!, service.url);
     const isReady = async () => {
       if (keycloak.stdout.includes('ERROR')) throw new Error(keycloak.stdout);
-      const { body } = await call(service, 'GET', '/docs/openapi.json');
-      return body.components.securitySchemes.openIdConnect.type === 'oauth2';
+      return fetch(`${issuer}/.well-known/openid-configuration`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
     };
     await eventually(isReady, 9 * MINUTES);
     if (executablePath) browser = await openBrowser();

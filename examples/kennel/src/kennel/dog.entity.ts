@@ -31,6 +31,10 @@ export class Dog {
   @Column('jsonb')
   traits!: Record<string, unknown>;
 
+  /** A time inside `jsonb` comes back as the text that JSON has of it. */
+  @Column('jsonb', { nullable: true })
+  vaccination!: { vaccine: string; at: Date | string; batch?: string } | null;
+
   @UpdateDateColumn({ type: 'timestamptz', name: 'updated_at', precision: 3 })
   updatedAt!: Date;
 }

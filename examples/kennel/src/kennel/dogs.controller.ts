@@ -6,13 +6,14 @@ import {
   Headers,
   type MessageEvent,
   Param,
+  Patch,
   Put,
   Query,
   Res,
   Sse,
   StreamableFile,
 } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import type { Observable } from 'rxjs';
 import {
@@ -24,7 +25,7 @@ import {
   type ReplyHeaders,
   Stability,
 } from 'petstore/platform';
-import { BreedReportDto, DogDto, DogParams, NewDogDto, SearchQuery } from './kennel.dto.js';
+import { BreedReportDto, DogChangeDto, DogDto, DogParams, NewDogDto, SearchQuery } from './kennel.dto.js';
 import { DogsService } from './dogs.service.js';
 
 @ApiTags('kennel')
@@ -56,9 +57,14 @@ export class DogsController {
     summary: 'Export your dogs',
     description: 'All of them, as CSV.',
     needs: 'kennel:read',
-    gives: {
-      types: ['text/csv'],
-      example: 'id,name,breed\n01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10,Luna,Beagle\n',
+    gives: { types: ['text/csv'] },
+  })
+  @ApiOkResponse({
+    content: {
+      'text/csv': {
+        schema: { type: 'string' },
+        example: 'id,name,breed\n01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10,Luna,Beagle\n',
+      },
     },
   })
   async export(@AccountId() accountId: string): Promise<StreamableFile> {
@@ -71,10 +77,7 @@ export class DogsController {
     summary: 'Watch your dogs',
     description: 'An event for each that is put, from the one after `Last-Event-ID` on.',
     needs: 'kennel:read',
-    gives: {
-      types: ['text/event-stream'],
-      example: 'id: 2030-01-31T12:00:00.000Z\ndata: {"id":"01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10"}\n\n',
-    },
+    gives: { types: ['text/event-stream'] },
   })
   watch(
     @AccountId() accountId: string,
@@ -119,6 +122,24 @@ export class DogsController {
     const { dog, isNew } = await this.dogs.put(accountId, dogId, body);
     if (isNew) response.status(201);
     return dog;
+  }
+
+  @Patch(':dogId')
+  @Idempotent()
+  @Operation({
+    id: 'updateDog',
+    summary: 'Change one of your dogs',
+    description: 'What is left out stays as it is; `null` removes what is optional.',
+    needs: 'kennel:write',
+    returns: DogDto,
+    errors: { dog_not_found: 404, photo_not_found: 400 },
+  })
+  update(
+    @AccountId() accountId: string,
+    @Param() { dogId }: DogParams,
+    @Body() changes: DogChangeDto,
+  ): Promise<DogDto> {
+    return this.dogs.update(accountId, dogId, changes);
   }
 
   @Get(':dogId')

@@ -17,7 +17,7 @@ import {
   violation,
 } from 'petstore/platform';
 import type { ListDogsQuery } from './dog-v2.dto.js';
-import type { BreedCountDto, NewDogDto, SearchQuery } from './kennel.dto.js';
+import type { BreedCountDto, DogChangeDto, NewDogDto, SearchQuery } from './kennel.dto.js';
 import { Dog } from './dog.entity.js';
 
 const PHOTO_MISSING = violation(Dog, 'dogs_photo_id_fkey', 'photo_not_found', 400);
@@ -47,9 +47,9 @@ export class DogsService {
   async put(
     accountId: string,
     id: string,
-    { name, breed, traits, photoId }: NewDogDto,
+    { name, breed, traits, vaccination, photoId }: NewDogDto,
   ): Promise<{ dog: Dog; isNew: boolean }> {
-    const values = { name, breed, traits, photoId: photoId ?? null };
+    const values = { name, breed, traits, vaccination: vaccination ?? null, photoId: photoId ?? null };
     return this.transactions
       .run(async (manager) => {
         // Of several requests at once, one adds the row, and the others wait for it.
@@ -61,6 +61,15 @@ export class DogsService {
         });
         await this.events.publish(topicOf(accountId), { id, at: dog.updatedAt });
         return { dog, isNew };
+      })
+      .catch(PHOTO_MISSING);
+  }
+
+  /** @throws ApiError `dog_not_found`, `photo_not_found` (400) */
+  update(accountId: string, id: string, changes: DogChangeDto): Promise<Dog> {
+    return this.dogs
+      .changeRow({ id, accountId }, 'dog_not_found', (dog) => {
+        this.dogs.merge(dog, changes);
       })
       .catch(PHOTO_MISSING);
   }

@@ -1,14 +1,21 @@
-import { ApiSchema } from '@nestjs/swagger';
+import { ApiProperty, ApiSchema } from '@nestjs/swagger';
 import {
+  ChangeSchema,
+  ChangeType,
   IntegerField,
   JsonField,
   ListField,
+  ObjectField,
   PageQuery,
   PatternField,
   TextField,
   TimestampField,
   UuidField,
 } from 'petstore/platform';
+
+/** A picture of one point, in base64. */
+export const POINT =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 export const ID = {
   description: 'Identifier of the dog, which its owner gives.',
@@ -20,12 +27,27 @@ const PHOTO_ID = {
 };
 export const NAME = { description: 'Its name, stored as sent.', example: 'Luna', max: 100, blank: false };
 const BREED = { description: 'Its breed, stored as sent.', example: 'Beagle', max: 100, blank: false };
+const CAPTION = { description: 'What it shows.', example: 'Luna in the snow', max: 200 };
 const TRAITS = {
-  description: 'Whatever else there is to say of it.',
+  description: 'Further facts about the dog.',
   example: { likes: ['swimming'], chip: { no: 276098106123456 } },
   maxBytes: 4_000,
   maxDepth: 5,
 };
+
+@ApiSchema({ name: 'Vaccination' })
+export class VaccinationDto {
+  @TextField({ description: 'The vaccine.', example: 'Rabies', max: 100 })
+  vaccine!: string;
+
+  @TimestampField({ description: 'When the dog got it.', example: '2030-01-31T12:00:00.000Z' })
+  at!: Date;
+
+  @TextField({ description: 'Number of the batch.', example: 'A-17', max: 100, optional: true })
+  batch?: string;
+}
+
+const VACCINATION = { description: 'Its last vaccination.', of: VaccinationDto, optional: true };
 
 @ApiSchema({ name: 'NewDog' })
 export class NewDogDto {
@@ -38,9 +60,16 @@ export class NewDogDto {
   @JsonField(TRAITS)
   traits!: Record<string, unknown>;
 
+  @ObjectField(VACCINATION)
+  vaccination?: VaccinationDto;
+
   @UuidField({ ...PHOTO_ID, optional: true })
   photoId?: string;
 }
+
+/** A vaccination that is sent replaces the earlier one as a whole. */
+@ChangeSchema('DogChange')
+export class DogChangeDto extends ChangeType(NewDogDto) {}
 
 @ApiSchema({ name: 'Dog' })
 export class DogDto {
@@ -55,6 +84,9 @@ export class DogDto {
 
   @JsonField(TRAITS)
   traits!: Record<string, unknown>;
+
+  @ObjectField(VACCINATION)
+  vaccination?: object | null;
 
   @UuidField({ ...PHOTO_ID, optional: true })
   photoId?: string | null;
@@ -98,9 +130,27 @@ export class PhotoDto {
     example: 'image/png',
     pattern: /^image\/(?:png|jpeg)$/,
     max: 20,
-    must: 'be image/png or image/jpeg',
+    must: 'image/png or image/jpeg',
   })
   type!: string;
+
+  @TextField({ ...CAPTION, optional: true })
+  caption?: string | null;
+}
+
+/** The form of an upload: its texts, and the file, which Nest's interceptor takes. */
+@ApiSchema({ name: 'NewPhoto' })
+export class NewPhotoDto {
+  @TextField(CAPTION)
+  caption!: string;
+
+  @ApiProperty({
+    description: 'The picture, PNG or JPEG.',
+    type: 'string',
+    format: 'binary',
+    example: `data:image/png;base64,${POINT}`,
+  })
+  photo!: unknown;
 }
 
 export class PhotoParams {

@@ -17,6 +17,9 @@ export class Photo {
   @Column('text')
   type!: string;
 
+  @Column('text', { nullable: true })
+  caption!: string | null;
+
   @Column('bytea')
   content!: Buffer;
 }

@@ -21,10 +21,8 @@ export class PhotosService {
   async put(
     accountId: string,
     id: string,
-    type: string,
-    content: Buffer,
+    values: Pick<Photo, 'type' | 'caption' | 'content'>,
   ): Promise<{ photo: Photo; isNew: boolean }> {
-    const values = { type, content };
     return this.transactions.run(async (manager) => {
       const add = manager.createQueryBuilder().insert().into(Photo).orIgnore().returning('id');
       const { raw } = await add.values({ id, accountId, ...values }).execute();

@@ -18,7 +18,7 @@ import { Features } from '../../features/index.js';
 import { discoveryUrl, RELEASE } from '../../process/index.js';
 import { finishOperation, HERE, OIDC } from './finish-operation.js';
 import { errorComponents, headersIn } from './responses.js';
-import { describeSchemas, exampleFor, inlined, type OperationObject, operationsIn } from './schemas.js';
+import { describeSchemas, exampleFor, inlined, type Operation, operationsIn } from './schemas.js';
 
 /** Texts of the product for the document. The module of the application provides them. */
 export abstract class ProductFacts {
@@ -187,16 +187,16 @@ function webhooksOf(
   operations: Iterable<DeclaredOperation>,
   document: OpenAPIObject,
 ): OpenAPIObject['webhooks'] {
-  const webhooks: Record<string, { post: OperationObject }> = {};
+  const webhooks: Record<string, { post: Operation }> = {};
   for (const { webhook, tags } of operations)
     if (webhook)
       webhooks[webhook.id] = {
         post: { tags: tags.slice(0, 1), ...NOT_FOR_CLIENTS, ...webhookOperation(webhook, document) },
       };
-  return webhooks as OpenAPIObject['webhooks'];
+  return webhooks;
 }
 
-function webhookOperation(webhook: Webhook, document: OpenAPIObject): OperationObject {
+function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation {
   const { id, summary, description, headers, answers } = webhook;
   const reference = { $ref: getSchemaPath(webhook.body) };
   const schema = inlined(reference, document);

@@ -1,4 +1,4 @@
-import type { OpenAPIObject } from '@nestjs/swagger';
+import type { OpenAPIObject, ParameterObject } from '@nestjs/swagger';
 import type { Config } from '../../../config.js';
 import {
   aboveVersions,
@@ -7,20 +7,15 @@ import {
   hasSuccess,
   isLaterVersion,
   isTagged,
+  JSON_TYPE,
   TAGS_PATTERN,
   type OperationFacts,
   type Success,
 } from '../../api/index.js';
-import { answersOf, contentOfAnswer, exampleSent, finishBody, giveExample } from './bodies.js';
+import { answersOf, contentOfAnswer, finishBody, giveExamples } from './bodies.js';
 import { type Sample, samplesOf } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import {
-  describeParameters,
-  impliedValue,
-  namePage,
-  type OperationObject,
-  type ParameterObject,
-} from './schemas.js';
+import { describeParameters, impliedValue, namePage, type Operation, type Schema } from './schemas.js';
 
 /** Placeholder in the document for the origin that a client requests it from. */
 export const HERE = 'http://here.invalid';
@@ -29,7 +24,7 @@ export const HERE = 'http://here.invalid';
 export interface Placed {
   path: string;
   method: string;
-  operation: OperationObject;
+  operation: Operation;
 }
 
 /** The security scheme of access tokens, if an identity provider is configured. */
@@ -51,7 +46,7 @@ function securityOf({ access, permissions }: OperationFacts, config: Config): Re
   );
 }
 
-function describe({ description }: OperationObject, { permissions }: OperationFacts): string | undefined {
+function describe({ description }: Operation, { permissions }: OperationFacts): string | undefined {
   if (permissions.length === 0) return description;
   const names = permissions.map((permission) => `\`${permission}\``).join(' or ');
   return `${description ?? ''} Needs the permission ${names}.`.trim();
@@ -74,7 +69,7 @@ export function finishOperation(
   Object.assign(operation.responses, errorResponses(operation, facts, config));
   if (sunset) finishDeprecated(operation, sunset.day);
   operation.parameters.push(...conditionalHeaders(facts));
-  operation['x-codeSamples'] = codeSamples(placed, access, document, config);
+  operation['x-codeSamples'] ??= codeSamples(placed, access, document, config);
 }
 
 /** Headers that are no parameters (https://spec.openapis.org/oas/v3.1.1.html#parameter-object). */
@@ -88,7 +83,7 @@ const LAST_EVENT = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]+$' },
 };
 
-function parametersOf({ parameters = [] }: OperationObject, facts: DeclaredOperation): ParameterObject[] {
+function parametersOf({ parameters = [] }: Operation, facts: DeclaredOperation): ParameterObject[] {
   const allowed = parameters.filter(
     (parameter) => parameter.in !== 'header' || !NO_PARAMETERS.has(parameter.name.toLowerCase()),
   );
@@ -96,7 +91,8 @@ function parametersOf({ parameters = [] }: OperationObject, facts: DeclaredOpera
   for (const parameter of allowed) {
     if (parameter.name.toLowerCase() === LAST_EVENT.name.toLowerCase()) Object.assign(parameter, LAST_EVENT);
     // Values separated by commas.
-    if (parameter.schema?.type === 'array') Object.assign(parameter, { style: 'form', explode: false });
+    if ((parameter.schema as Schema).type === 'array')
+      Object.assign(parameter, { style: 'form', explode: false });
   }
   return allowed;
 }
@@ -113,20 +109,20 @@ const SUCCESS: Record<string, string> = {
 /** The headers of conditional requests; an operation without support ignores them. */
 function conditionalHeaders(facts: OperationFacts): ParameterObject[] {
   const header = (name: string, description: string, pattern: string) => {
-    return { name, in: 'header', required: false, description, schema: { type: 'string', pattern } };
+    return { name, in: 'header' as const, required: false, description, schema: { type: 'string', pattern } };
   };
   const etags = 'One or several `ETag`s: if one is current, the answer is 304.';
   return [...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : [])];
 }
 
 /** Without a declared success, the method has its default status. */
-function successesOf({ responses }: OperationObject, { successes }: OperationFacts): readonly Success[] {
+function successesOf({ responses }: Operation, { successes }: OperationFacts): readonly Success[] {
   return successes.length > 0 ? successes : [{ status: Number(Object.keys(responses)[0]) }];
 }
 
 function finishSuccess(
   document: OpenAPIObject,
-  operation: OperationObject,
+  operation: Operation,
   facts: OperationFacts,
   { status, located, means = SUCCESS[status], gives }: Success,
 ): void {
@@ -137,41 +133,51 @@ function finishSuccess(
   if (located) headers.push('Location');
   if ((media && isTagged(facts)) || hasSuccess(facts, 304)) headers.push('ETag');
   if (idempotent) headers.push('Idempotency-Replayed');
-  if (media?.schema?.type === 'array') {
+  const { schema }: { schema?: Schema } = media ?? {};
+  if (schema?.type === 'array') {
     headers.push('Link');
-    media.schema = namePage(document, operation, media.schema, sorted);
+    media!.schema = namePage(document, operation, schema, sorted);
   }
-  if (gives) response.content = contentOfAnswer(gives, media);
-  giveExample(document, response);
+  if (gives) response.content = contentOfAnswer(gives, response.content);
+  giveExamples(document, response);
   Object.assign(response, { description: means, headers: headerReferences(headers) });
 }
 
+/** Errors of requests that have not reached an operation, and those that may come before its guard has admitted the request. */
+const BEFORE = new Set(['417', '431']);
+const MAYBE_BEFORE = new Set(['400', '401', '403', '408', '429', '500', '503']);
+const EARLY = ['EarlyDeprecation', 'EarlySunset'] as const;
+const ALWAYS = ['Deprecation', 'Sunset'] as const;
+
 /** A deprecated operation sends these headers with every answer behind the guard. */
-function finishDeprecated(operation: OperationObject, sunset: string): void {
+function finishDeprecated(operation: Operation, sunset: string): void {
   operation['x-deprecated-sunset'] = sunset;
   operation.deprecated = true;
   operation.description = `Will be removed on ${sunset}. ${operation.description ?? ''}`.trim();
-  for (const status of ['200', '404', '410']) {
-    const response = operation.responses[status];
-    if (!response) continue;
-    const link = response.headers!.Link && status === '200' ? 'Pages' : 'Successor';
-    Object.assign(response.headers!, headerReferences(['Deprecation', 'Sunset', link]));
+  for (const [status, { headers }] of Object.entries(operation.responses)) {
+    if (BEFORE.has(status)) continue;
+    const link = headers!.Link && status < '400' ? 'Pages' : 'Successor';
+    const others = MAYBE_BEFORE.has(status) ? EARLY : ALWAYS;
+    Object.assign(headers!, headerReferences([...others, link]));
   }
 }
 
-/** Calls of an operation with its example and its required query, ready to paste. */
+/** Calls of an operation with its example and its required query, ready to paste; none for bodies and answers of other kinds. */
 export function codeSamples(
   placed: Placed,
   access: Access,
   document: OpenAPIObject,
   config: Config,
-): Sample[] {
+): Sample[] | undefined {
   const { path, method, operation } = placed;
-  const { parameters = [] } = operation;
+  const { parameters = [], requestBody } = operation;
+  const body = requestBody?.content[JSON_TYPE];
+  const answers = answersOf(operation);
+  if (!answers || (requestBody && !body)) return undefined;
   const examples = new Map(
-    parameters.map(({ name, schema = {}, example = schema.example ?? impliedValue(document, schema) }) => [
+    parameters.map(({ name, schema = {}, example = (schema as Schema).example as unknown }) => [
       name,
-      encodeURIComponent((example ?? name) as string),
+      encodeURIComponent((example ?? impliedValue(document, schema) ?? name) as string),
     ]),
   );
   const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required);
@@ -183,8 +189,8 @@ export function codeSamples(
       path.replace(/\{(\w+)\}/g, (_, name: string) => examples.get(name) ?? name) +
       (query && `?${query}`),
     access,
-    ...exampleSent(operation.requestBody),
-    answers: answersOf(operation),
+    body: body?.example,
+    answers,
   });
 }
 

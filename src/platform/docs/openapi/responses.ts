@@ -14,7 +14,7 @@ import {
   SMALL_JSON,
   type Takes,
 } from '../../api/index.js';
-import { type OperationObject, referredTo } from './schemas.js';
+import { type Operation, referredTo } from './schemas.js';
 
 /** The response headers that the document describes. */
 export const HEADERS = {
@@ -80,6 +80,16 @@ export const HEADERS = {
     schema: { type: 'string' },
     example: 'Thu, 05 Dec 2030 00:00:00 GMT',
   },
+  EarlyDeprecation: {
+    description: 'When the operation was deprecated (RFC 9745); absent if the key or the HTTP was refused.',
+    schema: { type: 'string' },
+    example: '@1795219200',
+  },
+  EarlySunset: {
+    description: 'When the operation is removed (RFC 8594); absent if the key or the HTTP was refused.',
+    schema: { type: 'string' },
+    example: 'Thu, 05 Dec 2030 00:00:00 GMT',
+  },
   Help: {
     description: 'What the code of the error means, and what to do about it (`rel="help"`).',
     required: true,
@@ -119,7 +129,7 @@ export function headerReferences(headers: Header[]): Record<string, { $ref: stri
 }
 
 function nameOf(header: Header): string {
-  return ['Successor', 'Help', 'Pages'].includes(header) ? 'Link' : header;
+  return ['Successor', 'Help', 'Pages'].includes(header) ? 'Link' : header.replace('Early', '');
 }
 
 const EVERYWHERE: ErrorCode[] = [
@@ -142,10 +152,10 @@ const WITH_BODY: ErrorCode[] = ['invalid_content_type', 'payload_too_large', 'un
 
 /** The error responses of an operation: declared ones, and those that follow from its properties. */
 export function errorResponses(
-  operation: OperationObject,
+  operation: Operation,
   facts: OperationFacts,
   config: Config,
-): OperationObject['responses'] {
+): Operation['responses'] {
   const { parameters = [] } = operation;
   const codes: ErrorCode[] = [...EVERYWHERE, ...BY_ACCESS[facts.access]];
   const { takes = SMALL_JSON } = facts;

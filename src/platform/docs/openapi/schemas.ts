@@ -1,5 +1,14 @@
 import type { Type } from '@nestjs/common';
-import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
+import {
+  getSchemaPath,
+  type OpenAPIObject,
+  type OperationObject,
+  type ParameterObject,
+  type ReferenceObject,
+  type RequestBodyObject,
+  type ResponseObject,
+  type SchemaObject,
+} from '@nestjs/swagger';
 import {
   type DeclaredOperation,
   enumerationsIn,
@@ -10,32 +19,11 @@ import {
 } from '../../api/index.js';
 import type { Sample } from './call-samples.js';
 
-/** The parts of a schema that this folder reads or writes. */
-export interface SchemaObject {
-  $ref?: string;
-  allOf?: SchemaObject[];
-  anyOf?: SchemaObject[];
-  oneOf?: SchemaObject[];
-  type?: string | string[];
-  items?: SchemaObject;
-  properties?: Record<string, SchemaObject>;
-  additionalProperties?: boolean | SchemaObject;
-  required?: string[];
-  description?: string;
-  example?: unknown;
-  default?: unknown;
-  enum?: unknown[];
+/** A schema, or a reference to one, with the keywords that Swagger's type lacks. */
+export interface Schema extends SchemaObject, Partial<ReferenceObject> {
+  allOf?: Schema[];
+  properties?: Record<string, Schema>;
   const?: unknown;
-  format?: string;
-  pattern?: string;
-  uniqueItems?: boolean;
-  minimum?: number;
-  maximum?: number;
-  minLength?: number;
-  maxLength?: number;
-  minItems?: number;
-  maxItems?: number;
-  minProperties?: number;
   'x-minimum'?: string;
   'x-maximum'?: string;
   'x-decimals'?: number;
@@ -44,60 +32,24 @@ export interface SchemaObject {
   'x-enumDescriptions'?: Record<string, string>;
 }
 
-export interface Media {
-  schema?: SchemaObject;
-  example?: unknown;
-  examples?: Record<string, object>;
-  encoding?: Record<string, { contentType: string }>;
-}
-
-export interface Body {
-  description?: string;
-  required?: boolean;
-  content?: Record<string, Media>;
-  'x-max-bytes'?: number;
-}
-
-export interface Answer extends Body {
-  headers?: Record<string, { $ref?: string }>;
-  links?: Record<string, object>;
-}
-
-export interface ParameterObject {
-  name: string;
-  in: string;
-  required?: boolean;
-  description?: string;
-  schema?: SchemaObject;
-  example?: unknown;
-}
-
-export interface OperationObject {
-  operationId?: string;
-  summary?: string;
-  description?: string;
-  tags?: string[];
-  deprecated?: boolean;
-  security?: Record<string, string[]>[];
-  servers?: { url: string; description?: string }[];
+/** An operation as the scan of the application writes it: without references to its parts. */
+export interface Operation extends OperationObject {
   parameters?: ParameterObject[];
-  requestBody?: Body;
-  responses: Record<string, Answer>;
+  requestBody?: RequestBodyObject;
+  responses: Record<string, ResponseObject>;
   'x-deprecated-sunset'?: string;
   'x-stability'?: string;
   'x-codeSamples'?: Sample[];
 }
 
 /** The operations of a path or webhook, by method. */
-export function operationsIn(
-  item: OpenAPIObject['paths'][string],
-): [method: string, operation: OperationObject][] {
-  return Object.entries(item as Record<string, OperationObject>);
+export function operationsIn(item: OpenAPIObject['paths'][string]): [method: string, operation: Operation][] {
+  return Object.entries(item as Record<string, Operation>);
 }
 
 /** Describes the classes and the enumerations of operations by their fields. */
 export function describeSchemas(document: OpenAPIObject, declared: readonly DeclaredOperation[]): void {
-  const schemas = document.components!.schemas as Record<string, SchemaObject>;
+  const schemas = document.components!.schemas as Record<string, Schema>;
   const sent = schemasOf(declared.map(({ bodies }) => ({ bodies })));
   for (const type of schemasOf(declared)) {
     const { properties = {} } = schemas[nameOf(getSchemaPath(type))] ?? {};
@@ -122,10 +74,10 @@ export function describeParameters(parameters: readonly ParameterObject[], type:
 }
 
 /** The schema of a field with its example and its default, which is the initial value of the property. */
-function describe({ options: { example }, schema, write }: Field, initial: unknown): SchemaObject {
+function describe({ options: { example }, schema, write }: Field, initial: unknown): Schema {
   const defaults =
     initial === undefined ? {} : { default: initial === null ? null : JSON.parse(write(initial)) };
-  return { ...(example !== undefined && { example }), ...(schema as SchemaObject), ...defaults };
+  return { ...(example !== undefined && { example }), ...(schema as Schema), ...defaults };
 }
 
 /** The initial values of a class of fields, which the service constructs to read a request. */
@@ -138,10 +90,10 @@ const nameOf = (reference: string): string => reference.split('/').at(-1)!;
 /** Names the schema of a page: `listPets` returns `Pets`. */
 export function namePage(
   document: OpenAPIObject,
-  { operationId, parameters = [] }: OperationObject,
-  page: SchemaObject,
+  { operationId, parameters = [] }: Operation,
+  page: Schema,
   sorted = 'in ascending order of ids',
-): SchemaObject {
+): Schema {
   const name = pageName(operationId!);
   const names = new Set(parameters.map((parameter) => parameter.name));
   const chosen = ['sort', 'order'].filter((key) => names.has(key)).map((key) => `\`${key}\``);
@@ -153,8 +105,8 @@ export function namePage(
 }
 
 /** Resolves a reference to a schema. */
-export function schemaOf(document: OpenAPIObject, schema: SchemaObject): SchemaObject {
-  return schema.$ref ? (partAt(document, schema.$ref) as SchemaObject) : schema;
+export function schemaOf(document: OpenAPIObject, schema: Schema): Schema {
+  return schema.$ref ? (partAt(document, schema.$ref) as Schema) : schema;
 }
 
 /** The target of a reference, such as `#/components/schemas/Pet`. */
@@ -173,19 +125,20 @@ export function referredTo(part: object, kind: 'headers' | 'examples'): Set<stri
 }
 
 /** An example of a schema, assembled from its properties. */
-export function exampleFor(document: OpenAPIObject, schema: SchemaObject): unknown {
+export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
   if (schema.$ref) return exampleFor(document, schemaOf(document, schema));
   if (schema.items) return [exampleFor(document, schema.items)];
   const { properties = {}, required = [] } = schema;
   const shown = Object.entries(properties).flatMap(([name, property]) => {
-    const { example = required.includes(name) ? impliedValue(document, property) : undefined } = property;
+    const example: unknown =
+      property.example ?? (required.includes(name) ? impliedValue(document, property) : undefined);
     return example === undefined ? [] : [[name, example] as const];
   });
   return Object.fromEntries(shown);
 }
 
 /** A value for a property or a parameter without an example. */
-export function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: SchemaObject): unknown {
+export function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
   const schema = schemaOf(document, allOf[0] ?? property);
   const { type, enum: values, minimum, properties, items, minItems = 0 } = schema;
   if (properties) return exampleFor(document, schema);
@@ -197,14 +150,10 @@ export function impliedValue(document: OpenAPIObject, { allOf = [], ...property 
  * A schema without references: oapi-codegen prunes the schemas that only webhooks use, and its client would not compile. A
  * recursive schema keeps its references.
  */
-export function inlined(
-  schema: SchemaObject,
-  document: OpenAPIObject,
-  within: readonly string[] = [],
-): SchemaObject {
-  return JSON.parse(JSON.stringify(schema), (_key, value: SchemaObject | null) => {
-    const { $ref, ...beside } = Object(value) as SchemaObject;
+export function inlined(schema: Schema, document: OpenAPIObject, within: readonly string[] = []): Schema {
+  return JSON.parse(JSON.stringify(schema), (_key, value: Schema | null) => {
+    const { $ref, ...beside } = Object(value) as Schema;
     if (typeof $ref !== 'string' || within.includes($ref)) return value;
     return { ...inlined(schemaOf(document, { $ref }), document, [...within, $ref]), ...beside };
-  }) as SchemaObject;
+  }) as Schema;
 }

@@ -27,7 +27,7 @@ export function serveDocument(app: NestExpressApplication, config: Config): () =
  * A text with the origin that it is requested from. It is compressed and kept where `BASE_URL` is set, as the text then names
  * no other origin; not for an origin that a client can make up.
  */
-export class DocumentText {
+class DocumentText {
   private text?: string;
   private kept?: StaticContent;
 

@@ -3,13 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Injectable } from '@nestjs/common';
-import { ModuleRef } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import type { Config } from '../../../config.js';
 import { ApiError } from '../../api/index.js';
 import { StaticContent } from '../../http/index.js';
-import { ProductFacts } from '../openapi/document.js';
 import { escape } from './markdown.js';
 
 const FOLDER = fileURLToPath(new URL('./assets', import.meta.url));
@@ -29,13 +26,13 @@ export interface WebPage {
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 /** The files of the pages, and the shell around each page. */
-@Injectable()
 export class Assets {
   private readonly contents = new Map<string, StaticContent>();
   /** A hash of all files, as part of their addresses: a browser never requests the same file twice. */
   private readonly version: string;
 
-  constructor(private readonly modules: ModuleRef) {
+  /** @param site the name of the site */
+  constructor(private readonly site: string) {
     const hash = createHash('sha256');
     for (const name of readdirSync(FOLDER).toSorted()) {
       hash.update(read(name));
@@ -60,7 +57,7 @@ export class Assets {
 
   /** A complete page. @param root the path from the page to the root of the site, such as `../` */
   inShell({ title, description, content }: WebPage, root: string): string {
-    const site = escape(this.modules.get(ProductFacts, { strict: false }).title);
+    const site = escape(this.site);
     const parts: Record<string, string> = {
       title: title ? `${escape(title)} · ${site}` : site,
       ...{ site, description: escape(description), content },

@@ -1,12 +1,12 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { NOT_BLANK, PLAIN } from '../../api/index.js';
-import { partAt, type SchemaObject } from '../openapi/schemas.js';
+import { partAt, type Schema } from '../openapi/schemas.js';
 import { escape } from './markdown.js';
 
 /** A parameter, a header or a property. */
 export interface ListedField {
   readonly name: string;
-  readonly schema: SchemaObject;
+  readonly schema: Schema;
   readonly description?: string;
   readonly isRequired?: boolean;
   readonly example?: unknown;
@@ -35,7 +35,7 @@ export class FieldLists {
   }
 
   /** The fields of an object, or of each item of a list. */
-  fieldsOf(source: SchemaObject, within: readonly string[] = []): string {
+  fieldsOf(source: Schema, within: readonly string[] = []): string {
     const schema = this.resolved(source);
     const here = source.$ref ? [...within, source.$ref] : within;
     // A recursive schema would never end.
@@ -52,7 +52,7 @@ export class FieldLists {
   }
 
   /** `list of integers (int64)`, `text`. */
-  typeOf(source: SchemaObject): string {
+  typeOf(source: Schema): string {
     const schema = this.resolved(source);
     const { type, format, items, additionalProperties, anyOf, oneOf } = schema;
     if (items) return `list of ${this.typeOf(items)}`;
@@ -66,11 +66,11 @@ export class FieldLists {
   }
 
   /** The target of a reference, with the properties beside the reference. Swagger wraps a described one in `allOf`. */
-  resolved(schema: SchemaObject): SchemaObject {
+  resolved(schema: Schema): Schema {
     const { $ref, allOf = [], ...own } = schema;
     const reference = $ref ?? allOf[0]?.$ref;
     if (!reference) return schema;
-    const found = partAt(this.document, reference) as SchemaObject | undefined;
+    const found = partAt(this.document, reference) as Schema | undefined;
     return { ...this.resolved(found ?? {}), ...own };
   }
 
@@ -90,7 +90,7 @@ export class FieldLists {
 ${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${limits}</p>\n` : ''}${this.valuesOf(of)}${this.fieldsOf(field.schema, within)}</li>`;
   }
 
-  private valuesOf({ enum: values, 'x-enumDescriptions': meanings = {} }: SchemaObject): string {
+  private valuesOf({ enum: values, 'x-enumDescriptions': meanings = {} }: Schema): string {
     if (!values) return '';
     const items = values.map((value) => {
       const meaning = meanings[String(value)];
@@ -99,7 +99,7 @@ ${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${li
     return `<ul class="values">${items.join('')}</ul>\n`;
   }
 
-  private limitsOf(schema: SchemaObject, example = schema.example): string {
+  private limitsOf(schema: Schema, example = schema.example): string {
     const limits = limitsIn(schema);
     const { items } = schema;
     const itemSchema = items && this.resolved(items);
@@ -114,7 +114,7 @@ ${description ? this.textOf(description) : ''}${limits ? `<p class="limits">${li
   }
 }
 
-function limitsIn(schema: SchemaObject): string[] {
+function limitsIn(schema: Schema): string[] {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, minProperties, pattern } = schema;
   const form = pattern === undefined ? undefined : (FORMS[pattern] ?? '');
   const bytes = schema['x-max-bytes'];

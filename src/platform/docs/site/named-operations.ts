@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { type OperationObject, operationsIn } from '../openapi/schemas.js';
+import { type Operation, operationsIn } from '../openapi/schemas.js';
 
 export interface NamedOperation {
   /** `POST /pets`. */
@@ -15,7 +15,7 @@ export interface NamedOperation {
   readonly mark?: string;
   /** The fragment of its place in the reference and in Swagger UI: `/pets/createPet`. */
   readonly place: string;
-  readonly operation: OperationObject;
+  readonly operation: Operation;
 }
 
 export function operationsOf({ paths }: OpenAPIObject): NamedOperation[] {

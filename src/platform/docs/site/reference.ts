@@ -1,7 +1,7 @@
-import type { OpenAPIObject } from '@nestjs/swagger';
+import type { OpenAPIObject, RequestBodyObject, ResponseObject } from '@nestjs/swagger';
 import { JSON_TYPE } from '../../api/index.js';
 import { HERE } from '../openapi/finish-operation.js';
-import type { Answer, Body, SchemaObject } from '../openapi/schemas.js';
+import type { Schema } from '../openapi/schemas.js';
 import type { WebPage } from './assets.js';
 import { type ListedField, FieldLists } from './field-lists.js';
 import { breakable, escape, htmlOf, type OperationLinks, sample } from './markdown.js';
@@ -132,14 +132,14 @@ ${this.parametersOf(named)}${this.bodyOf(named)}${this.answersOf(named)}</div>
 
   private answersOf({ operation }: NamedOperation): string {
     const all = Object.entries(operation.responses);
-    const isError = ([status, { content }]: [string, Answer]) =>
+    const isError = ([status, { content }]: [string, ResponseObject]) =>
       status >= '400' && status < '600' && content !== undefined;
     const answers = all.filter((entry) => !isError(entry)).map((entry) => this.answer(...entry));
     const errors = all.filter(isError);
     return `<h4>Answers</h4>\n${answers.join('\n')}${errors.length > 0 ? this.errorsOf(errors) : ''}`;
   }
 
-  private answer(status: string, { description = '', headers, content, links }: Answer): string {
+  private answer(status: string, { description, headers, content, links }: ResponseObject): string {
     const bodies = Object.entries(content ?? {}).map(([type, { schema = {} }]) => {
       if (type !== JSON_TYPE) return `<p class="limits">${escape(type)}</p>`;
       const isList = this.fields.resolved(schema).items !== undefined;
@@ -153,17 +153,17 @@ ${this.parametersOf(named)}${this.bodyOf(named)}${this.answersOf(named)}</div>
 ${bodies.join('')}${heads}${ways.length > 0 ? `<p class="next">Next: ${ways.join(', ')}</p>` : ''}</div>`;
   }
 
-  private headersOf(headers: Answer['headers'] = {}): ListedField[] {
+  private headersOf(headers: ResponseObject['headers'] = {}): ListedField[] {
     return Object.entries(headers).map(([name, header]) => {
-      const { schema, description, example } = this.fields.resolved(header) as ListedField;
+      const { schema, description, example } = this.fields.resolved(header as Schema) as ListedField;
       return { name, schema, description, example };
     });
   }
 
-  private errorsOf(errors: [string, Answer][]): string {
+  private errorsOf(errors: [string, ResponseObject][]): string {
     const items = errors.map(
       ([status, { description }]) =>
-        `<li><b>${status}</b> <div>${this.textOf(linkedCodes(description!))}</div></li>`,
+        `<li><b>${status}</b> <div>${this.textOf(linkedCodes(description))}</div></li>`,
     );
     const headers = new Map(
       errors
@@ -182,7 +182,7 @@ ${this.fields.list([...headers.values()])}</details>\n`;
     return found ? this.exampleOf(found[1], `Answer ${found[0]}`) : '';
   }
 
-  private exampleOf(body: Body | undefined, title?: string): string {
+  private exampleOf(body: Partial<RequestBodyObject> | undefined, title?: string): string {
     const all = Object.entries(body?.content ?? {});
     const [type, { example } = {}] = all.find(([, media]) => media.example !== undefined) ?? [];
     if (example === undefined || title === undefined) return '';
@@ -192,7 +192,7 @@ ${this.fields.list([...headers.values()])}</details>\n`;
 
   /** All codes with their statuses, from the table of the document. */
   private errorCodes(): string {
-    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, SchemaObject>;
+    const { ErrorCode, Error } = this.document.components!.schemas as Record<string, Schema>;
     const { code, ...properties } = Error!.properties!;
     const text = { type: 'string', description: code!.description };
     return `<section class="tag"><h2 id="errors">Error codes</h2><span id="/errors"></span>

@@ -23,8 +23,8 @@ const LINKS = [
 /** Serves the front door, the guides, the reference and Swagger UI; each page is built on first use. */
 export function serveSite(app: NestExpressApplication, config: Config, document: () => OpenAPIObject): void {
   const { httpAdapter } = app.get(HttpAdapterHost);
-  const assets = app.get(Assets);
   const facts = app.get(ProductFacts);
+  const assets = new Assets(facts.title);
   const { intro, guides } = readGuides(app.get(Features).guides);
 
   /** Files have relative addresses, so that a page also works behind a proxy that adds a prefix. */
@@ -41,7 +41,7 @@ export function serveSite(app: NestExpressApplication, config: Config, document:
   servePage('/guides', () => guidesPage(intro, guides));
   for (const guide of guides) servePage(`/guides/${guide.name}`, () => guidePage(guide, guides, document()));
   servePage('/reference', () => referencePage(document(), new Set(guides.map(({ name }) => name))));
-  serveSwaggerUi(app, config, document, { assets, title: facts.title });
+  serveSwaggerUi(app, config, { assets, title: facts.title });
 
   httpAdapter.get('/assets/:version/:name', (request: Request, response: Response) => {
     const { version, name } = request.params as { version: string; name: string };

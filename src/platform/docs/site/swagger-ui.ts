@@ -1,30 +1,18 @@
-import { readdirSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { dirname, extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { HttpAdapterHost } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import type { Request, Response } from 'express';
+import type { NextFunction, Request, Response } from 'express';
 import type { Config } from '../../../config.js';
-import { ApiError } from '../../api/index.js';
-import { StaticContent } from '../../http/index.js';
-import { DocumentText } from '../openapi/serve-document.js';
 import { type Assets, pageHeaders } from './assets.js';
 import { escape } from './markdown.js';
-import { Provider, withSignIn } from './provider.js';
 
-/** The script `assets/docs.js`, whose functions Swagger UI calls in the browser. */
-declare const petstore: {
-  sent<Sent>(request: Sent): Sent;
-  answered<Answered>(response: Answered): Answered;
-  loaded(): void;
-};
+/** What an interceptor of Swagger UI gets, in the browser. */
+interface SentRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  body?: string;
+}
 
 const OPTIONS = {
-  // Keys are gone with the page.
-  persistAuthorization: false,
-  deepLinking: true,
   displayOperationId: true,
   displayRequestDuration: true,
   tryItOutEnabled: true,
@@ -32,11 +20,13 @@ const OPTIONS = {
   defaultModelsExpandDepth: 0,
   // The default would send the document to swagger.io.
   validatorUrl: 'none',
-  // Empty, so that the browser fetches the document: compressed and cached.
-  spec: {},
-  requestInterceptor: (request: object) => petstore.sent(request),
-  responseInterceptor: (response: object) => petstore.answered(response),
-  onComplete: () => petstore.loaded(),
+  requestInterceptor: (request: SentRequest) => {
+    // A token endpoint reads parameters in the body (RFC 6749, 3.2; RFC 8707). Swagger UI puts further ones into the address.
+    if (request.headers['Content-Type'] === 'application/x-www-form-urlencoded')
+      request.body += `&${request.url.split('?')[1] ?? ''}`;
+    // With credentials, a 401 of an account operation opens the log-in box of the browser.
+    return Object.assign(request, { credentials: 'omit' });
+  },
 };
 
 /** Hashes of the inline styles of the page, which no option removes; a test finds a missing one. */
@@ -50,79 +40,56 @@ const STYLES = [
   "'sha256-ezdv1bOGcoOD7FKudKN0Y2Mb763O6qVtM8LT2mtanIU='",
 ];
 
-/** The files of the package of Swagger UI that the page uses, served compressed. */
-const FILES = ['swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'swagger-ui.css'];
-
-/** Serves the unmodified Swagger UI at `/docs`, with a style sheet and a script of this service. */
+/** Serves the unmodified Swagger UI at `/docs`, with the button of `assets/docs.js`. */
 export function serveSwaggerUi(
   app: NestExpressApplication,
   config: Config,
-  document: () => OpenAPIObject,
   { assets, title }: { assets: Assets; title: string },
 ): void {
-  const { httpAdapter } = app.get(HttpAdapterHost);
-  const provider = config.OIDC_CLIENT_ID === undefined ? undefined : new Provider(config);
-  httpAdapter.get('/docs', async (request: Request, response: Response, next?: Function) => {
-    if (request.path.endsWith('/')) return response.redirect(308, '../docs');
-    const needs = {
-      connectsTo: await provider?.connectsTo(),
-      styles: STYLES,
-      opensWindows: Boolean(provider),
-    };
-    response.set({ ...pageHeaders(config, needs), 'Cache-Control': 'no-store' });
-    next!();
+  const { OIDC_ISSUER, OIDC_CLIENT_ID } = config;
+  const headers = pageHeaders(config, {
+    // Swagger UI fetches the metadata of the issuer, and a token from it.
+    connectsTo: OIDC_ISSUER ? [new URL(OIDC_ISSUER).origin] : [],
+    styles: STYLES,
+    opensWindows: OIDC_ISSUER !== undefined,
   });
-  httpAdapter.get('/docs/index.html', (_request: Request, response: Response) =>
-    response.redirect(308, '../docs'),
-  );
-  const serveFile = (path: string, name: string, headers = {}) => {
-    const file = fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`));
-    const content = new StaticContent(extname(name), () => readFile(file));
-    httpAdapter.get(path, (request: Request, response: Response) =>
-      content.send(request, response.set(headers), 'no-cache'),
-    );
-  };
-  for (const name of FILES) serveFile(`/docs/${name}`, name);
-  if (provider) {
-    // The redirect URI of Swagger UI. Its window needs the opener.
-    const { 'Cross-Origin-Opener-Policy': _ours, ...headers } = pageHeaders(config);
-    for (const name of ['oauth2-redirect.html', 'oauth2-redirect.js']) serveFile(`/${name}`, name, headers);
-  }
-  if (config.OIDC_ISSUER) serveWithSignIn(httpAdapter, document, provider);
-  // `SwaggerModule` would serve the whole package, with its versions.
-  const packageFiles = new Set(readdirSync(dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist')))));
-  app.use('/docs', ({ path }: Request, _response: Response, next: Function) => {
-    if (packageFiles.has(path.slice(1))) throw new ApiError('route_not_found');
+  app.use('/docs', ({ path, originalUrl }: Request, response: Response, next: NextFunction) => {
+    // The page has addresses relative to `/docs`, so that it also works behind a proxy that adds a prefix.
+    if (/^\/docs\/(?:index\.html)?(?:\?|$)/.test(originalUrl)) return response.redirect(308, '../docs');
+    response.set(headers);
+    if (path !== '/') {
+      response.set('Cache-Control', 'no-cache');
+      // The window of the issuer comes back to a file, and needs its opener.
+      response.removeHeader('Cross-Origin-Opener-Policy');
+    }
     next();
   });
-  // A stub: `swaggerUrl` fetches the document.
-  const stub = { openapi: '3.1.0', info: { title, version: '' }, paths: {} };
-  SwaggerModule.setup('docs', app, stub, {
+  if (OIDC_CLIENT_ID !== undefined)
+    // The redirect address of Swagger UI for a page at `/docs`.
+    app.use('/oauth2-redirect.html', ({ originalUrl }: Request, response: Response) =>
+      response.redirect(`docs${originalUrl}`),
+    );
+  // `swaggerUrl` fetches the document.
+  SwaggerModule.setup('docs', app, {} as OpenAPIObject, {
     raw: false,
-    swaggerUrl: config.OIDC_ISSUER ? 'docs/openapi.json' : 'openapi.json',
+    swaggerUrl: 'openapi.json',
     // `SwaggerModule` does not escape the title.
     customSiteTitle: `Swagger UI · ${escape(title)}`,
     customfavIcon: assets.addressOf('favicon.svg'),
-    customCssUrl: assets.addressOf('docs.css'),
     customJs: assets.addressOf('docs.js'),
-    swaggerOptions: { ...OPTIONS, ...(provider ? { initOAuth: provider.options() } : {}) },
+    swaggerOptions: { ...OPTIONS, ...(OIDC_CLIENT_ID === undefined ? {} : { initOAuth: signIn(config) }) },
   });
 }
 
-function serveWithSignIn(
-  httpAdapter: HttpAdapterHost['httpAdapter'],
-  document: () => OpenAPIObject,
-  provider?: Provider,
-): void {
-  // By the metadata of the provider, which hardly ever changes.
-  const texts = new Map<string, DocumentText>();
-  httpAdapter.get('/docs/openapi.json', async (request: Request, response: Response) => {
-    const flow = await provider?.flow();
-    const about = JSON.stringify(flow ?? {});
-    if (!texts.has(about)) {
-      texts.clear();
-      texts.set(about, new DocumentText('json', () => JSON.stringify(withSignIn(document(), flow))));
-    }
-    return texts.get(about)!.send(request, response);
-  });
+/** The sign-in of Swagger UI at the identity provider. */
+function signIn({ OIDC_CLIENT_ID, OIDC_SIGN_IN_QUERY }: Config) {
+  const { scope = 'openid', ...additionalQueryStringParams } = Object.fromEntries(
+    new URLSearchParams(OIDC_SIGN_IN_QUERY),
+  );
+  return {
+    clientId: OIDC_CLIENT_ID,
+    usePkceWithAuthorizationCodeGrant: true,
+    scopes: scope.split(' '),
+    additionalQueryStringParams,
+  };
 }

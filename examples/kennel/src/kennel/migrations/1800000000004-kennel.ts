@@ -7,6 +7,7 @@ export class Kennel1800000000004 implements MigrationInterface {
         id uuid CONSTRAINT photos_pkey PRIMARY KEY,
         account_id bigint NOT NULL CONSTRAINT photos_account_id_fkey REFERENCES accounts,
         type text NOT NULL CONSTRAINT photos_type_check CHECK (type IN ('image/png', 'image/jpeg')),
+        caption text,
         content bytea NOT NULL
       )`);
     await runner.query('CREATE INDEX photos_account_id_idx ON photos (account_id)');
@@ -18,6 +19,7 @@ export class Kennel1800000000004 implements MigrationInterface {
         name text NOT NULL CONSTRAINT dogs_name_check CHECK (char_length(name) BETWEEN 1 AND 100),
         breed text NOT NULL CONSTRAINT dogs_breed_check CHECK (char_length(breed) BETWEEN 1 AND 100),
         traits jsonb NOT NULL,
+        vaccination jsonb,
         updated_at timestamptz(3) NOT NULL DEFAULT now()
       )`);
     await runner.query('CREATE INDEX dogs_account_id_updated_at_id_idx ON dogs (account_id, updated_at, id)');
