@@ -34,7 +34,12 @@ export function repositoryFiles(name: string, manifest: Manifest): Map<string, s
       format: 'prettier --write --log-level warn .',
       openapi: 'npm run build && petstore openapi',
       'new:feature': 'petstore new:feature',
-      ...{ migrate: 'petstore migrate', admin: 'petstore admin', jobs: 'petstore jobs' },
+      ...{
+        migrate: 'petstore migrate',
+        admin: 'petstore admin',
+        jobs: 'petstore jobs',
+        doctor: 'petstore doctor',
+      },
     },
     dependencies: { ...peerDependencies, petstore: `file:vendor/petstore-${version}.tgz` },
     devDependencies: Object.fromEntries(DEVELOPMENT.map((tool) => [tool, devDependencies[tool]])),

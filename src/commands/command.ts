@@ -6,7 +6,7 @@ import type { Config } from '../config.js';
 import type { Parts } from '../load-features.js';
 import { ApiError } from '../platform/api/index.js';
 import { explain, type OpenDatabase, reachDatabase } from '../platform/database/index.js';
-import { type Lifecycle, OperatorError, textOf } from '../platform/process/index.js';
+import { commandLine, type Lifecycle, OperatorError, textOf } from '../platform/process/index.js';
 
 /** Exit status of a command that failed or was interrupted. */
 const FAILURE = 1;
@@ -23,7 +23,7 @@ export interface CommandEnvironment {
   streams: { stdin: Readable & { isTTY?: boolean }; stdout: Writable; stderr: Writable };
 }
 
-/** The command line of `npm run <name>`. */
+/** The command line of `petstore <name>`. */
 export class CommandLine {
   readonly program: Command;
 
@@ -33,7 +33,8 @@ export class CommandLine {
     readonly environment: CommandEnvironment,
   ) {
     const { stdout, stderr } = environment.streams;
-    this.program = new Command(`npm run ${name} --`)
+    const called = commandLine(name);
+    this.program = new Command(called.startsWith('npm') ? `${called} --` : called)
       .description(description)
       .allowExcessArguments(false)
       .showHelpAfterError('Run with --help for usage.')

@@ -4,7 +4,7 @@ import { type CommandEnvironment, CommandLine } from './command.js';
 
 /** `petstore migrate`: for operators who migrate before the service starts, with a database role of its own. */
 export function migrateCommand(args: string[], environment: CommandEnvironment): Promise<number> {
-  const line = new CommandLine('migration:run', 'Brings the schema up to date.', environment);
+  const line = new CommandLine('migrate', 'Brings the schema up to date.', environment);
   line.program.action(() =>
     line.onDatabase(async ({ config }) => {
       const { features } = await environment.parts();

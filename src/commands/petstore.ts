@@ -17,14 +17,16 @@ const COMMANDS: Record<string, () => Promise<unknown>> = {
   openapi: async () => (await import('./openapi.js')).writeDocument(await loadParts(CHOICE)),
   admin: async () => run((await import('./admin/commands.js')).admin),
   jobs: async () => run((await import('./jobs.js')).jobs),
-  new: () => import('../../schematics/new.js'),
-  'new:feature': () => import('../../schematics/main.js'),
+  doctor: async () => run((await import('./doctor.js')).doctor),
+  new: () => generate('new'),
+  'new:feature': () => generate('main'),
 };
 
 const { petstore } = existsSync('package.json') ? JSON.parse(readFileSync('package.json', 'utf8')) : {};
 const CHOICE: PetstoreOptions = { features, without: petstore?.without, product: petstore?.product };
 
 const [name = '', ...rest] = process.argv.slice(2);
+const HELP = ['help', '--help', '-h'];
 const start = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 if (start) {
   // Speeds up the next command on this machine.
@@ -33,8 +35,22 @@ if (start) {
   if (name !== 'start') process.argv.splice(2, Infinity, ...rest);
   await start().catch(async (error: unknown) => (await import('../platform/process/index.js')).fail(error));
 } else {
-  console.error(`Usage: petstore <${Object.keys(COMMANDS).join(' | ')}> [options]`);
-  process.exitCode = 2;
+  const asksForHelp = HELP.includes(name);
+  const usage = `Usage: petstore <${Object.keys(COMMANDS).join(' | ')}> [options]`;
+  (asksForHelp ? console.log : console.error)(usage);
+  process.exitCode = asksForHelp ? 0 : 2;
+}
+
+/** Runs a generator. An image has none: it has no sources to add to. */
+async function generate(file: string): Promise<void> {
+  const program = new URL(`../../schematics/${file}.js`, import.meta.url);
+  if (existsSync(program)) await import(program.href);
+  else await refuse('An image has no generators: run this in a repository with petstore.');
+}
+
+async function refuse(message: string): Promise<never> {
+  const { OperatorError } = await import('../platform/process/index.js');
+  throw new OperatorError(message);
 }
 
 /** Runs a command line, and sets the exit status of the process. */
@@ -56,6 +72,9 @@ async function run(
 /** The service's own features: the export FEATURES of the file that its package.json names. */
 async function features(): Promise<readonly Type[]> {
   if (!petstore?.features) return [];
-  const { FEATURES } = await import(pathToFileURL(resolve(petstore.features)).href);
+  const file = resolve(petstore.features);
+  if (!existsSync(file))
+    await refuse(`There is no ${petstore.features}, which package.json names: run npm run build first.`);
+  const { FEATURES } = await import(pathToFileURL(file).href);
   return FEATURES;
 }

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream';
 import { call, createKey } from '../../src/testing/client.js';
-import { admin } from '../support/commands.js';
+import { Client } from 'pg';
+import { CHECK_CLIENT, prepareSession } from '../../src/platform/database/session-settings.js';
+import { admin, doctor } from '../support/commands.js';
 import { Customer, times, untilServed } from '../support/customer.js';
 import { newFolder, removeFolders, runNode } from '../support/npm.js';
 import { createDatabase, query, startService } from '../../src/testing/service.js';
@@ -107,6 +109,129 @@ test('A schema in front of the schema of the tables is refused: migrations would
   });
   const tables = `SELECT FROM pg_tables WHERE schemaname = 'other'`;
   expect(await query(url, tables)).toEqual([]);
+});
+
+describe('A database that cannot be used ends the start with a line that names the parameter or the right', () => {
+  const PASSWORD = 'x';
+  /** A role with some rights in a database, and the URL with it. */
+  const withRole = async (url: string, ...grants: ((role: string) => string)[]) => {
+    const role = `role_${new URL(url).pathname.slice(1)}`;
+    await query(url, `CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`);
+    for (const grant of grants) await query(url, grant(role));
+    return Object.assign(new URL(url), { username: role, password: PASSWORD }).href;
+  };
+  const inPublic = (role: string) => `GRANT ALL ON SCHEMA public TO ${role}`;
+
+  test.each<[string, RegExp, () => Promise<string>]>([
+    ['?sslmode=require', /does not support SSL.*sslmode/, () => createDatabase()],
+    ['?ssl=true', /does not support SSL.*sslmode or ssl/, () => createDatabase()],
+    ['?sslmode=verify-full&sslrootcert=/nowhere.pem', /\/nowhere\.pem.*sslrootcert/, () => createDatabase()],
+    ['?sslrootcert=system', /system.*sslrootcert/, () => createDatabase()],
+    ['?options=endpoint%3Dep-x', /endpoint=ep-x.*options/, () => createDatabase()],
+    [
+      '',
+      /denied for schema public.*GRANT USAGE ON SCHEMA public/,
+      async () => withRole(await createDatabase()),
+    ],
+    [
+      '',
+      /denied for database .*GRANT CREATE ON DATABASE/,
+      async () => withRole(await createDatabase(), inPublic),
+    ],
+    [
+      '',
+      /denied for table migrations.*GRANT SELECT, INSERT, UPDATE, DELETE/,
+      async () => withRole(await createDatabase('TEMPLATE migrated')),
+    ],
+  ])('%s %s', async (parameters, line, database) => {
+    const env = { DATABASE_URL: `${await database()}${parameters}`, PORT: '0' };
+    const { code, stderr } = await runNode(['dist/src/main.js'], { env });
+    // The log has a warning of `pg` about some modes of SSL, as a line of its own.
+    const said = stderr.replace(/^\{.*\}\n/m, '');
+    expect([code, said]).toEqual([1, expect.stringMatching(/^petstore: [^\n]+\n$/)]);
+    expect(said).toMatch(line);
+  });
+
+  test('but a schema for jobs that a DBA has made is enough', async () => {
+    const url = await createDatabase();
+    const withSchema = (role: string) => `CREATE SCHEMA pgboss AUTHORIZATION ${role}`;
+    const service = await startService({ DATABASE_URL: await withRole(url, inPublic, withSchema) });
+    expect(await service.stop()).toBe(0);
+  });
+});
+
+test('A new connection is prepared in one round trip', async () => {
+  const client = new Client({ connectionString: await createDatabase() });
+  await client.connect();
+  let asked = 0;
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+  const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
+  stream.write = (...args: unknown[]) => write(...args, (asked += 1) && undefined);
+  await prepareSession(client, CHECK_CLIENT);
+  expect(asked).toBe(1);
+  const { rows } = await client.query(`SELECT current_setting('client_connection_check_interval') AS ms`);
+  expect(rows).toEqual([{ ms: '1s' }]);
+  await client.end();
+});
+
+describe('The doctor', () => {
+  test('finds nothing wrong with a database that is migrated', async () => {
+    const { code, stdout, stderr } = await doctor({
+      DATABASE_URL: await createDatabase('TEMPLATE migrated'),
+    });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toBe(
+      [
+        ...['settings', 'database server', 'schema', 'rights', 'time-outs and pooler', 'replicas'],
+        ...['file descriptors', 'identity provider'],
+      ]
+        .map((name) => `ok       ${name}\n`)
+        .join(''),
+    );
+  });
+
+  test('says what is wrong and what to do: the server, the schema, rights, replicas, the issuer', async () => {
+    const url = await createDatabase('TEMPLATE migrated');
+    const name = new URL(url).pathname.slice(1);
+    const role = `doctor_${name}`;
+    await query(
+      url,
+      `CREATE ROLE ${role} LOGIN PASSWORD 'x'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role};
+        GRANT USAGE ON SCHEMA pgboss TO ${role}; ALTER DATABASE ${name} SET synchronous_commit = off;
+        DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations)`,
+    );
+    const DATABASE_URL = Object.assign(new URL(url), { username: role, password: 'x' }).href;
+    const away = 'postgresql://u:s3cret@127.0.0.1:1/x';
+    const env = {
+      DATABASE_URL,
+      DATABASE_REPLICA_URLS: `${away},${url}`,
+      DATABASE_POOL_SIZE: '1000',
+      OIDC_ISSUER: 'http://127.0.0.1:1',
+      OIDC_AUDIENCE: 'pets',
+    };
+    const { code, stdout, stderr } = await doctor(env);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^petstore: Problems found: \d+\.\n$/)]);
+    const lines = stdout.split('\n').filter((line) => !line.startsWith('ok '));
+    for (const line of [
+      'database server: A crash can lose .* switch synchronous_commit on\\.',
+      'database server: It allows \\d+ connections, and an instance may need \\d+: raise max_connections',
+      'schema: It lacks 1 migrations: run `npm run migration:run`',
+      `rights: .* GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`,
+      `rights: .* GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pgboss TO ${role}`,
+      'replicas: 127.0.0.1:1: .*ECONNREFUSED',
+      'replicas: .* is no replica of the primary',
+      'identity provider: 127.0.0.1:1 cannot be reached: ',
+    ])
+      expect(lines).toContainEqual(expect.stringMatching(`^PROBLEM  ${line}`));
+    expect(stdout).not.toContain('s3cret');
+  });
+
+  test('says of a database that is away, once, and ends with 1', async () => {
+    const { code, stdout } = await doctor({ DATABASE_URL: 'postgresql://u:s3cret@127.0.0.1:1/x' });
+    expect(code).toBe(1);
+    expect(stdout.match(/PROBLEM/g)).toHaveLength(1);
+    expect(stdout).toMatch(/^PROBLEM {2}database server: The database cannot be reached: .*ECONNREFUSED/m);
+  });
 });
 
 afterAll(removeFolders);

@@ -5,19 +5,10 @@ import { jest } from '@jest/globals';
 import { Client } from 'pg';
 import { connectionsOf } from '../../src/platform/database/connection-options.js';
 import { EmbeddedPostgres } from '../../src/platform/database/embedded/embedded-postgres.js';
-import { explainStart } from '../../src/platform/database/embedded/explain-start.js';
-import { linkLibraries } from '../../src/platform/database/embedded/programs.js';
+import { explainFailure, explainStart } from '../../src/platform/database/embedded/explain-start.js';
 import { readConfig } from '../../src/config.js';
 import { query } from '../../src/testing/service.js';
-import {
-  endRuns,
-  eventually,
-  newFolder,
-  nodeStart,
-  postgresOn,
-  removeFolders,
-  type Told,
-} from '../support/npm.js';
+import { endRuns, eventually, newFolder, nodeStart, postgresOn, removeFolders } from '../support/npm.js';
 
 const isRoot = process.getuid!() === 0;
 
@@ -32,24 +23,6 @@ function lockFile(dataDir: string): string[] {
 function urlOf(dataDir: string): string {
   const password = fs.readFileSync(join(dataDir, 'password'), 'utf8');
   return `postgresql://petstore:${password}@127.0.0.1:${lockFile(dataDir)[3]}/petstore`;
-}
-
-/** Kills the server, and waits until it is gone. */
-async function kill(dataDir: string): Promise<void> {
-  const pid = Number(lockFile(dataDir)[0]);
-  process.kill(pid, 'SIGKILL');
-  await eventually(() => !postgresOn(dataDir).includes(pid));
-}
-
-/** Waits until a list is answered again; returns the names. */
-async function recovered(told: Told): Promise<string[]> {
-  let names: string[] = [];
-  await eventually(async () => {
-    const list = await told.listPets();
-    names = list.names;
-    return list.status === 200;
-  });
-  return names;
 }
 
 /** What a shell may have for another server, or another program. */
@@ -67,40 +40,38 @@ const OTHERS = {
 
 describe('The embedded PostgreSQL that is killed', () => {
   test.each(['1', '2'])(
-    'is started again with its data and at its address, whatever is in the environment, with WORKERS=%s',
+    'ends the service with a line and 1, and the next start has its data, whatever is in the environment, with WORKERS=%s',
     async (WORKERS) => {
       const DATA_DIR = newFolder();
-      const run = nodeStart({ ...OTHERS, DATA_DIR, WORKERS });
+      const env = { ...OTHERS, DATA_DIR, WORKERS, LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' };
+      const run = nodeStart(env);
       const told = await run.ready();
       await told.createPet('Luna');
-      const before = urlOf(DATA_DIR);
+      // A session alone is another matter: the server recovers, and goes on.
       const sessions = `SELECT pid FROM pg_stat_activity WHERE application_name = 'petstore'`;
-      const [session] = await query<{ pid: number }>(before, sessions);
+      const [session] = await query<{ pid: number }>(urlOf(DATA_DIR), sessions);
       process.kill(session!.pid, 'SIGKILL');
-      expect(await recovered(told)).toEqual(['Luna']);
-      await kill(DATA_DIR);
-      // Once more as it starts.
-      await eventually(() => postgresOn(DATA_DIR).length > 0);
-      process.kill(postgresOn(DATA_DIR)[0]!, 'SIGKILL');
-      expect(await recovered(told)).toEqual(['Luna']);
-      await told.createPet('Milo');
-      expect(urlOf(DATA_DIR)).toBe(before);
-      expect(run.stderr).toContain('The embedded PostgreSQL has ended with SIGKILL and is restarted');
-      await run.stop();
+      await eventually(async () => (await told.listPets()).status === 200);
+      process.kill(Number(lockFile(DATA_DIR)[0]), 'SIGKILL');
+      const said = await run.failure();
+      expect(said).toMatch(/^petstore: The embedded PostgreSQL has ended with SIGKILL: [^\n]+\n$/m);
+      expect(postgresOn(DATA_DIR)).toEqual([]);
+      const next = nodeStart(env);
+      expect((await (await next.ready()).listPets()).names).toEqual(['Luna']);
+      await next.stop();
       expect(postgresOn(DATA_DIR)).toEqual([]);
     },
   );
 
-  test('and cannot be started ends the service with a line and 1', async () => {
-    const folder = newFolder();
-    const run = nodeStart({ DATA_DIR: folder, WORKERS: '2', LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' });
-    await run.ready();
+  test('and has lost a file ends the next start with a line and 1', async () => {
+    const DATA_DIR = newFolder();
+    const { postgres } = await EmbeddedPostgres.start(DATA_DIR);
+    await postgres.stop();
     // Where the server must look first.
-    fs.rmSync(join(folder, 'postgres/global/pg_control'));
-    await kill(folder);
-    const said = await run.failure();
-    expect(said).toMatch(/^petstore: The embedded PostgreSQL did not start: [^\n]+\n$/m);
-    expect(postgresOn(folder)).toEqual([]);
+    fs.rmSync(join(DATA_DIR, 'postgres/global/pg_control'));
+    const said = await nodeStart({ DATA_DIR, WORKERS: '2' }).failure();
+    expect(said).toMatch(/^petstore: The embedded PostgreSQL did not start: [^\n]*pg_control[^\n]*\n$/);
+    expect(postgresOn(DATA_DIR)).toEqual([]);
   });
 });
 
@@ -108,7 +79,7 @@ describe('A data folder', () => {
   const DATA_DIR = join(newFolder(), 'data');
   /** Runs on the server of the folder. */
   const serving = async (work: (url: string) => Promise<void>) => {
-    const { postgres, url } = await EmbeddedPostgres.start(DATA_DIR, { connections: 321 });
+    const { postgres, url } = await EmbeddedPostgres.start(DATA_DIR, 321);
     await work(url).finally(() => postgres.stop());
     expect(postgresOn(DATA_DIR)).toEqual([]);
   };
@@ -192,26 +163,6 @@ test('The embedded PostgreSQL allows as many connections as the workers may use'
   expect(connectionsOf(config)).toBeGreaterThan(2 * 100);
 });
 
-test('The start makes the links that npm leaves out when it runs no scripts', () => {
-  const folder = newFolder();
-  fs.mkdirSync(join(folder, 'native/lib'), { recursive: true });
-  for (const name of ['libpq.so.5.18', 'libpq.so']) fs.writeFileSync(join(folder, 'native/lib', name), name);
-  const list = (target: string) => [
-    { source: 'native/lib/libpq.so.5.18', target: 'native/lib/libpq.so' },
-    { source: 'native/lib/libpq.so.5.18', target },
-  ];
-  const write = (target: string) =>
-    fs.writeFileSync(join(folder, 'native/pg-symlinks.json'), JSON.stringify(list(target)));
-  write('native/lib/libpq.so.5');
-  linkLibraries(folder);
-  linkLibraries(folder);
-  expect(fs.readlinkSync(join(folder, 'native/lib/libpq.so.5'))).toBe('libpq.so.5.18');
-  expect(fs.readFileSync(join(folder, 'native/lib/libpq.so'), 'utf8')).toBe('libpq.so');
-  write('native/none/libpq.so.5');
-  expect(() => linkLibraries(folder)).toThrow(/ENOENT.*symlink/);
-  linkLibraries(newFolder());
-});
-
 describe('A failed start of the embedded PostgreSQL', () => {
   const noRight = isRoot
     ? /^PostgreSQL does not run as root, and this process may not run it as another user: .* Start the service as another/
@@ -219,7 +170,6 @@ describe('A failed start of the embedded PostgreSQL', () => {
   const notOurs = /^The data folder \/x cannot be used: .* who owns it/;
   const full = /^The data folder \/x cannot be used: .* choose another/;
   const noAddress = /^The .* on 127\.0\.0\.1: .* set DATABASE_URL/;
-  const noLink = /Run `npm rebuild --ignore-scripts=false`\.$/;
   test.each<[string, RegExp, object]>([
     ['no right to change users', noRight, { code: 'EPERM', syscall: 'spawn' }],
     ['no other user', noRight, { code: 'EINVAL', syscall: 'chown' }],
@@ -227,11 +177,17 @@ describe('A failed start of the embedded PostgreSQL', () => {
     ['a folder of another user', notOurs, { code: 'EACCES', syscall: 'access' }],
     ['a file of another user', notOurs, { errcode: 8 }],
     ['a disk that is full', full, { code: 'ENOSPC', syscall: 'write' }],
-    ['a link that cannot be made', noLink, { code: 'EROFS', syscall: 'symlink' }],
     ['a Linux without glibc', /needs glibc.* set DATABASE_URL/, { code: 'ENOENT', syscall: 'spawn initdb' }],
     ['a folder in use', /^Another service is running on the data in \/x\. Stop it/, { errcode: 5 }],
   ])('by %s says so, and what to do', (_what, line, facts) => {
     const error = Object.assign(new Error('the reason'), facts);
     expect(explainStart(error, '/x')).toMatchObject({ message: expect.stringMatching(line) });
+  });
+
+  test('without the links that the install script of its package makes names the command that makes them', () => {
+    const said = 'initdb: error while loading shared libraries: libpq.so.5: cannot open shared object file\n';
+    expect(explainFailure('cannot be set up:', said, 'postgres.log').message).toMatch(
+      /^The embedded PostgreSQL cannot be set up: initdb: error while .* \(log: postgres.log\)\. Run `npm rebuild --ignore-scripts=false`\.$/,
+    );
   });
 });

@@ -2,11 +2,13 @@ import 'reflect-metadata';
 import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { Config } from '../../src/config.js';
 import { loadParts } from '../../src/load-features.js';
 import { loadMigrations, migrate } from '../../src/platform/database/migrate.js';
+import { TIMEOUTS } from '../../src/platform/database/session-settings.js';
 import { connect } from '../support/database.js';
 import { eventually, ROOT, runNode } from '../support/npm.js';
 import { createDatabase, query } from '../../src/testing/service.js';
@@ -53,14 +55,27 @@ test('The migrations make the schema that the entities describe', async () => {
   expect(upQueries.map(({ query: sql }) => sql)).toEqual([]);
 });
 
-test('A migration that waits two seconds for a lock is undone, says so, and can be run again', async () => {
-  await revert('MessageFailures1795237200000');
-  await expect(whileTableIsUsed('messages', 'ACCESS SHARE', migrateNow)).rejects.toThrow(
-    'A migration waited 2 s for a lock that another connection holds, and was undone. Start again.',
-  );
-  expect(await migrateNow()).toContain('MessageFailures1795237200000');
-  await query(url, 'SELECT failure FROM messages');
-});
+test.each([
+  ['', 'MessageFailures1795237200000', 'messages', 'failure'],
+  [' without a transaction', 'AuditOfJobs1795316400000', 'audit_log', 'job'],
+])(
+  'A migration%s that waits two seconds for a lock is undone, says who has it, and can be run again',
+  async (_kind, name, table, column) => {
+    await revert(name);
+    await other.query(`SET application_name = 'a report'`);
+    const printed = jest.spyOn(console, 'log').mockImplementation(() => {});
+    await expect(whileTableIsUsed(table, 'ACCESS SHARE', migrateNow)).rejects.toThrow(
+      new RegExp(
+        `^The migration ${name} waited 2 s for a lock that another connection holds, and was undone. ` +
+          `Open transactions: \\d+ \\(petstore, a report, for \\d+ s\\)\\. Start again\\.$`,
+      ),
+    );
+    expect(printed).not.toHaveBeenCalled();
+    printed.mockRestore();
+    expect(await migrateNow()).toContain(name);
+    await query(url, `SELECT ${column} FROM ${table}`);
+  },
+);
 
 test('Concurrent index builds do not wait for processes that wait to migrate', async () => {
   await revert('PetsOfACategory1795273200000');
@@ -72,6 +87,8 @@ test('Concurrent index builds do not wait for processes that wait to migrate', a
     await eventually(isAsked('CREATE INDEX CONCURRENTLY%'));
     runs.push(migrateNow());
     await eventually(isAsked('SELECT pg_%advisory_lock(%'));
+    // Longer than other migrations wait for a lock.
+    await sleep(TIMEOUTS.migrationLock + 500);
   });
   const [first, second] = await Promise.all(runs);
   expect([first![0], second]).toEqual(['PetsOfACategory1795273200000', []]);

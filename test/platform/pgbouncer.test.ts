@@ -1,17 +1,19 @@
 import { call, createKey, expectError } from '../../src/testing/client.js';
 import { walk } from '../../src/testing/paging.js';
+import { doctor } from '../support/commands.js';
 import { Customer, times, untilServed } from '../support/customer.js';
 import { eventually } from '../support/npm.js';
 import { FEW_SESSIONS, hasPgBouncer, keepsStatements, PgBouncer } from '../support/pgbouncer.js';
 import { createDatabase, type Service, startService } from '../../src/testing/service.js';
 
 (hasPgBouncer ? describe : describe.skip)('Behind PgBouncer', () => {
+  let databaseUrl: string;
   let pooler: PgBouncer;
   let service: Service;
   let key: string;
 
   beforeAll(async () => {
-    const databaseUrl = await createDatabase();
+    databaseUrl = await createDatabase();
     pooler = await PgBouncer.start(databaseUrl, FEW_SESSIONS);
     service = await startService({
       DATABASE_URL: pooler.url,
@@ -48,10 +50,23 @@ import { createDatabase, type Service, startService } from '../../src/testing/se
     expect(await customer.petStatus(orders[0]!.petId)).toBe('sold');
   });
 
-  test('the start warns of the time-outs that the pooler drops', () => {
-    expect(service.output()).toContain(
-      'Not in force: idle_in_transaction_session_timeout, lock_timeout, statement_timeout.',
+  test('the doctor names what the pooler drops, the start says nothing of it', async () => {
+    expect(service.output()).not.toContain('"level":"warn"');
+    const env = { DATABASE_URL: pooler.url, DATABASE_PREPARED_STATEMENTS: keepsStatements ? 'on' : 'off' };
+    const role = new URL(pooler.url).username;
+    expect(await doctor({ ...env, DATABASE_DIRECT_URL: databaseUrl })).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(
+        `A pooler drops .* ALTER ROLE "${role}" SET lock_timeout = '590ms'; .*\n`,
+      ),
+      stderr: 'petstore: Problems found: 1.\n',
+    });
+    const { stdout } = await doctor(env);
+    expect(stdout).toMatch(
+      /PROBLEM {2}time-outs and pooler: Migrations and jobs need sessions .* DATABASE_DIRECT_URL/,
     );
+    const always = await doctor({ ...env, DATABASE_PREPARED_STATEMENTS: 'on' });
+    expect(always.stdout.includes('keeps no prepared statements')).toBe(!keepsStatements);
   });
 
   test('a pooler that dies costs 503s, until it is back', async () => {

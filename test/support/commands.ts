@@ -1,6 +1,7 @@
 import { Readable, Writable } from 'node:stream';
 import { admin as runAdmin } from '../../src/commands/admin/commands.js';
 import type { CommandEnvironment } from '../../src/commands/command.js';
+import { doctor as runDoctor } from '../../src/commands/doctor.js';
 import { jobs as runJobs } from '../../src/commands/jobs.js';
 import { migrateCommand } from '../../src/commands/migrate.js';
 import { readConfig } from '../../src/config.js';
@@ -28,6 +29,9 @@ const run =
 export const admin = run(runAdmin);
 /** `npm run jobs -- …` */
 export const jobs = run(runJobs);
+
+/** `npm run doctor` */
+export const doctor = (env: Environment): Promise<Ended> => run(runDoctor)([], env);
 
 /** `npm run migration:run` */
 export const migrate = (env: Environment): Promise<Ended> => run(migrateCommand)([], env);

@@ -1,5 +1,11 @@
 import type { ClientBase, ClientConfig, PoolConfig } from 'pg';
-import { AdvancedConsoleLogger } from 'typeorm';
+import {
+  AdvancedConsoleLogger,
+  type AfterQueryEvent,
+  type BeforeQueryEvent,
+  type EntitySubscriberInterface,
+  EventSubscriber,
+} from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
@@ -11,7 +17,7 @@ import { answered503 } from './unavailable.js';
  * Options of all pools but that of slow operations. With `pipeline`, the statements of a transaction need not wait for each
  * other.
  */
-const COMMON = { keepAlive: true, pipeline: true, onConnect: prepareSession };
+const COMMON = { keepAlive: true, pipeline: true, onConnect: (client: ClientBase) => prepareSession(client) };
 
 /** TypeORM tells its logger of each failed statement before it wraps the error of `pg`, with all properties of that. */
 class StatementFailures extends AdvancedConsoleLogger {
@@ -64,14 +70,9 @@ function slowOptions(config: Config): Slow {
     query_timeout: longestMs,
     // With `pipeline`, the end of a connection waits for its statement, which may run for long, and there are no cursors.
     pipeline: false,
-    onConnect: prepareSlowSession,
+    // PostgreSQL ends a slow statement soon after its connection.
+    onConnect: (client) => prepareSession(client, CHECK_CLIENT),
   };
-}
-
-/** PostgreSQL ends a slow statement soon after its connection. */
-async function prepareSlowSession(client: ClientBase): Promise<void> {
-  await prepareSession(client);
-  await client.query(CHECK_CLIENT);
 }
 
 function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
@@ -97,6 +98,23 @@ export function commandOptions(config: Config): ConnectionOptions {
   };
 }
 
+/**
+ * A migration waits for a lock for a short time: all requests for a table queue up behind a migration that waits for it.
+ * `CREATE INDEX CONCURRENTLY` blocks nothing, and waits for the end of every open transaction.
+ */
+@EventSubscriber()
+class ConcurrentStatements implements EntitySubscriberInterface {
+  async beforeQuery({ query, queryRunner }: BeforeQueryEvent): Promise<void> {
+    if (isConcurrent(query)) await queryRunner.query('SET lock_timeout = 0');
+  }
+
+  async afterQuery({ query, queryRunner }: AfterQueryEvent): Promise<void> {
+    if (isConcurrent(query)) await queryRunner.query('RESET lock_timeout');
+  }
+}
+
+const isConcurrent = (query: string) => /\bINDEX\s+CONCURRENTLY\b/i.test(query);
+
 /** The options for migrations, which need a session of their own, past any pooler, and may take long. */
 export function sessionOptions(config: Config): PostgresDataSourceOptions {
   return {
@@ -104,12 +122,12 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
     url: config.DATABASE_DIRECT_URL ?? config.DATABASE_URL,
     applicationName: 'petstore-migrations',
     connectTimeoutMS: TIMEOUTS.start,
+    subscribers: [ConcurrentStatements],
     // The role may have the time-outs of requests, for connections through a pooler. With these keep-alive probes, the
     // server notices within two minutes that the client machine is gone, and releases its locks.
     extra: {
-      onConnect: prepareSession,
-      options:
-        '-c statement_timeout=0 -c lock_timeout=0 -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10',
+      onConnect: (client: ClientBase) => prepareSession(client),
+      options: `-c statement_timeout=0 -c lock_timeout=${TIMEOUTS.migrationLock} -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10`,
       keepAlive: true,
     },
   };

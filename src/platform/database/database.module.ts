@@ -15,7 +15,6 @@ import { Metrics, MetricsModule } from '../telemetry/index.js';
 import { type ConnectionOptions, Connections } from './connections.js';
 import { loadMigrations, type Migration } from './migrate.js';
 import { RowStreams } from './row-streams.js';
-import { warnOfMissingTimeouts } from './session-settings.js';
 
 /** How long a result is reused. Probes are a second or more apart. */
 const KEPT = { ms: 1_000 };
@@ -84,7 +83,11 @@ class DatabaseMetrics {
 @Module({
   imports: [MetricsModule],
   providers: [
-    { provide: Connections, inject: [DataSource], useFactory: connect },
+    {
+      provide: Connections,
+      inject: [DataSource],
+      useFactory: (source: DataSource) => Connections.of(source),
+    },
     DatabaseMetrics,
     RowStreams,
   ],
@@ -140,14 +143,4 @@ function ofModules({ modules, entities: loaded, ...options }: LoadedOptions): Da
     for (const { target, type } of getMetadataArgsStorage().foreignKeys)
       if (target === entity && typeof type === 'function') entities.add((type as () => unknown)());
   return { ...options, entities: [...entities] } as DataSourceOptions;
-}
-
-async function connect(database: DataSource): Promise<Connections> {
-  const connections = Connections.of(database);
-  // Commands set no time-outs.
-  const { statement_timeout: timeout } = (database.options as ConnectionOptions).extra as {
-    statement_timeout?: number;
-  };
-  if (timeout !== undefined) await warnOfMissingTimeouts(connections.primary);
-  return connections;
 }

@@ -1,5 +1,6 @@
 export {
   commandOptions,
+  connectionsOf,
   JOB_CONNECTIONS,
   poolOptions,
   sessionClient,
@@ -10,7 +11,7 @@ export { DatabaseModule, SchemaCheck } from './database.module.js';
 export { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 export { codeOf, explain, isUnavailable } from './unavailable.js';
 export { withoutDeadline } from './lent-pool.js';
-export { migrate, type Migration } from './migrate.js';
+export { loadMigrations, migrate, type Migration } from './migrate.js';
 export { openDatabase, type OpenDatabase, reachDatabase, startOnDatabase } from './open.js';
 export { RowStreams, type Sql } from './row-streams.js';
 export { prepareSession, TIMEOUTS } from './session-settings.js';

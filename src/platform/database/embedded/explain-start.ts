@@ -1,4 +1,5 @@
 import { OperatorError } from '../../process/index.js';
+import { isRoot } from './programs.js';
 
 /** Another process has the lock: https://www.sqlite.org/rescode.html#busy */
 const SQLITE_BUSY = 5;
@@ -16,12 +17,8 @@ export function explainStart(error: unknown, folder: string): unknown {
     return new FolderInUse(
       `Another service is running on the data in ${folder}. Stop it, or choose another folder with DATA_DIR.`,
     );
-  if (syscall === 'symlink')
-    return new OperatorError(
-      `A link that PostgreSQL needs is missing: ${message}. Run \`npm rebuild --ignore-scripts=false\`.`,
-    );
   const isRefused = code === 'EACCES' || code === 'EPERM' || code === 'EINVAL';
-  if (isRefused && process.getuid?.() === 0 && /^(?:chown|spawn)/.test(syscall)) return staysRoot(message);
+  if (isRefused && isRoot && /^(?:chown|spawn)/.test(syscall)) return staysRoot(message);
   if (syscall.startsWith('spawn'))
     return new OperatorError(
       `PostgreSQL's program cannot be run: ${message}. PostgreSQL needs glibc, which Alpine lacks, and for root also setpriv. Install them, or ${INSTEAD}.`,
@@ -37,8 +34,20 @@ export function explainStart(error: unknown, folder: string): unknown {
   );
 }
 
+/** Why a program has failed, from its output. */
+export function explainFailure(what: string, output: string, log: string): OperatorError {
+  const lines = output.trim().split('\n').slice(-10);
+  const last = lines.find((line) => /PANIC|FATAL|error:/.test(line)) ?? lines.slice(-3).join(' ');
+  if (last.startsWith('setpriv:')) return staysRoot(last);
+  // The install script of the package makes links to them.
+  const remedy = /shared librar/.test(last)
+    ? ' Run `npm rebuild --ignore-scripts=false`.'
+    : `Its log is ${log}.`;
+  return new OperatorError(`The embedded PostgreSQL ${what} ${last} (log: ${log}).${remedy}`);
+}
+
 /** For root that may not become another user: a container may drop capabilities, a user namespace may have no other. */
-export function staysRoot(message: string): OperatorError {
+function staysRoot(message: string): OperatorError {
   return new OperatorError(
     `PostgreSQL does not run as root, and this process may not run it as another user: ${message}. ` +
       `Start the service as another user than root, or ${INSTEAD}.`,

