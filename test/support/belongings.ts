@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import type { EntityMetadata } from 'typeorm';
 import {
   type Answer,
@@ -22,9 +22,11 @@ import {
   successOf,
 } from '../../src/testing/document.js';
 import type { Facts } from '../../src/testing/facts.js';
-import { anotherValue, bodySchema, isMoment, resolve, type Schema, word } from './schema.js';
+import { bodySchema, resolve, type Schema } from './schema.js';
 import { query, type TestedService } from '../../src/testing/service.js';
 import { connect } from './database.js';
+
+const DAY_MS = 86_400_000;
 
 /** Whatever paths of the document name by an id, each as the path before the id. */
 const COLLECTIONS = [
@@ -161,20 +163,15 @@ export class Belongings {
   async bodyFor(one: Placed, path: string[] = []): Promise<Record<string, unknown> | undefined> {
     const example = exampleOf(one) as Record<string, unknown> | undefined;
     if (!example) return undefined;
-    const body = withNewValues(one, example);
+    const body = { ...example };
     const mark = `${word()}-${opensWithKey(one) && !this.isOwned(one) ? '' : this.mark}`;
-    for (const [name, schema] of Object.entries(bodySchema(one)?.properties ?? {})) {
-      if (!(name in example)) continue;
-      const { format } = schema;
+    const fields = Object.entries(bodySchema(one)?.properties ?? {}).filter(([name]) => name in example);
+    moveTimes(fields.filter(([, schema]) => isTime(schema)).map(([name]) => example[name] as string));
+    for (const [name, schema] of fields) {
       const [collection] = this.referredBy(this.entityOf(one.path), name);
-      if (collection && path.includes(collection)) {
-        if (!bodySchema(one)!.required?.includes(name)) delete body[name];
-      } else if (collection) {
-        body[name] = await this.reference(collection, schema, path);
-      } else if (schema.type === 'string' && !format) {
-        const text = [`${example[name] as string} ${mark}`, mark].find((value) => fits(schema, value));
-        if (text) body[name] = text;
-      } else if (format === 'email') body[name] = `${mark}@example.com`;
+      if (!collection) body[name] = another(schema, example[name], mark);
+      else if (!path.includes(collection)) body[name] = await this.reference(collection, schema, path);
+      else if (!bodySchema(one)!.required?.includes(name)) delete body[name];
     }
     return body;
   }
@@ -222,22 +219,44 @@ export class Belongings {
   }
 }
 
-/** A body with other values in all fields, as some may be unique. All dates and times move together, by more each time. */
-function withNewValues(one: Placed, body: Record<string, unknown>): Record<string, unknown> {
-  const all = Object.entries(bodySchema(one)?.properties ?? {}).filter(([name]) => name in body);
-  const times = all
-    .filter(([, schema]) => isMoment(schema))
-    .map(([name]) => Date.parse(body[name] as string))
-    .filter((time) => !Number.isNaN(time));
-  if (times.length > 0) movedDays += Math.ceil((Math.max(...times) - Math.min(...times)) / 86_400_000) + 40;
-  const changed = all.map(([name, schema]) => {
-    const value = anotherValue(schema, body[name], isMoment(schema) ? movedDays : undefined);
-    return [name, value ?? body[name]] as const;
-  });
-  return { ...body, ...Object.fromEntries(changed) };
+let movedDays = 0;
+let made = 0;
+
+const word = () => randomUUID().replaceAll('-', '').slice(0, 12);
+const isTime = (schema: Schema) => /^date(?:-time)?$/.test(resolve(schema).format ?? '');
+
+/** All dates and times of a body move together, further than any body before. */
+function moveTimes(times: string[]): void {
+  const known = times.map((time) => Date.parse(time)).filter((time) => !Number.isNaN(time));
+  if (known.length > 0) movedDays += Math.ceil((Math.max(...known) - Math.min(...known)) / DAY_MS) + 40;
 }
 
-let movedDays = 0;
+/** A value that no earlier one equals, as a field may be unique; the example where there may be no other. */
+function another(schema: Schema, example: unknown, mark: string): unknown {
+  const resolved = resolve(schema);
+  const { format, enum: values, minimum = 1, maximum = Number.MAX_SAFE_INTEGER } = resolved;
+  if (typeof example === 'number') return minimum + ((example - minimum + ++made) % (maximum - minimum + 1));
+  if (typeof example !== 'string' || values || format === 'password') return example;
+  if (format === 'uuid') return randomUUID();
+  if (format === 'email') return `${mark}@example.com`;
+  if (format === 'uri') return new URL(`/${mark}`, example).href;
+  if (format === 'decimal') return String(BigInt(example.split('.')[0]!) + BigInt(++made));
+  if (isTime(schema)) {
+    const moved = new Date(Date.parse(example) + movedDays * DAY_MS).toISOString();
+    return format === 'date' ? moved.slice(0, 10) : moved;
+  }
+  const texts = [`${example} ${mark}`, mark, ...Array.from({ length: 50 }, () => textLike(example))];
+  return texts.find((text) => text !== example && fits(resolved, text)) ?? example;
+}
+
+/** A random text of the same form: digits for digits, letters for letters. */
+function textLike(text: string): string {
+  const any = (from: string) => from[randomInt(from.length)]!;
+  return text
+    .replaceAll(/\d/g, () => any('0123456789'))
+    .replaceAll(/[a-z]/g, () => any('abcdefghijklmnopqrstuvwxyz'))
+    .replaceAll(/[A-Z]/g, () => any('ABCDEFGHIJKLMNOPQRSTUVWXYZ'));
+}
 
 /** Whether a text has the length and the form that its schema asks for. */
 const fits = ({ maxLength = Infinity, pattern }: Schema, text: string) =>

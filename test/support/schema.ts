@@ -1,4 +1,3 @@
-import { randomInt, randomUUID } from 'node:crypto';
 import { document, type Placed } from '../../src/testing/document.js';
 
 /** The part of JSON Schema that the document uses. */
@@ -35,7 +34,6 @@ export interface Schema {
 }
 
 export const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
-const DAY_MS = 86_400_000;
 
 /** A schema without its reference and without null, which `isNullable` reports. */
 export function resolve(schema: Schema): Schema {
@@ -65,43 +63,4 @@ export function parameters(
       required,
       schema: { ...resolve(schema as Schema), ...schema },
     }));
-}
-
-let made = 0;
-
-/** A value that no earlier one equals, or undefined where there may be none. A date or time is `days` later. */
-export function anotherValue(schema: Schema, example: unknown, days = ++made): unknown {
-  const { type, format, enum: values, minimum, maximum, maxLength = Infinity, pattern } = resolve(schema);
-  if (values || type === 'boolean' || format === 'password') return undefined;
-  if (typeof example === 'number') {
-    const [least, most] = [minimum ?? 1, maximum ?? Number.MAX_SAFE_INTEGER];
-    return least + ((example - least + ++made) % (most - least + 1));
-  }
-  if (typeof example !== 'string') return undefined;
-  if (format === 'uuid') return randomUUID();
-  if (format === 'email') return `${word()}@example.com`;
-  if (format === 'date') return later(example, days).slice(0, 10);
-  if (format === 'date-time') return later(example, days);
-  if (format === 'uri') return new URL(`/${word()}`, example).href;
-  if (format === 'decimal') return String(BigInt(example.split('.')[0]!) + BigInt(++made));
-  const fits = (text: string) =>
-    text !== example && text.length <= maxLength && (!pattern || new RegExp(pattern, 'u').test(text));
-  const texts = [`${example} ${word()}`, ...Array.from({ length: 50 }, () => textLike(example))];
-  return texts.find(fits);
-}
-
-export const word = () => randomUUID().replaceAll('-', '').slice(0, 12);
-
-/** Whether a value is a date or time, which moves together with others of its body. */
-export const isMoment = (schema: Schema) => /^date(?:-time)?$/.test(resolve(schema).format ?? '');
-
-const later = (moment: string, days: number) => new Date(Date.parse(moment) + days * DAY_MS).toISOString();
-
-/** A random text of the same form: digits for digits, letters for letters. */
-function textLike(text: string): string {
-  const any = (from: string) => from[randomInt(from.length)]!;
-  return text
-    .replaceAll(/\d/g, () => any('0123456789'))
-    .replaceAll(/[a-z]/g, () => any('abcdefghijklmnopqrstuvwxyz'))
-    .replaceAll(/[A-Z]/g, () => any('ABCDEFGHIJKLMNOPQRSTUVWXYZ'));
 }
