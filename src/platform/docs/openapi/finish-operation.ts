@@ -68,7 +68,7 @@ export function finishOperation(
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts, config));
   if (sunset) finishDeprecated(operation, sunset.day);
-  operation.parameters.push(...conditionalHeaders(facts));
+  if (hasSuccess(facts, 304)) operation.parameters.push(IF_NONE_MATCH);
   operation['x-codeSamples'] ??= codeSamples(placed, access, document, config);
 }
 
@@ -106,14 +106,14 @@ const SUCCESS: Record<string, string> = {
   304: 'The client has the current answer (`If-None-Match`): the response has no body.',
 };
 
-/** The headers of conditional requests; an operation without support ignores them. */
-function conditionalHeaders(facts: OperationFacts): ParameterObject[] {
-  const header = (name: string, description: string, pattern: string) => {
-    return { name, in: 'header' as const, required: false, description, schema: { type: 'string', pattern } };
-  };
-  const etags = 'One or several `ETag`s: if one is current, the answer is 304.';
-  return [...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : [])];
-}
+/** Sent by a client that may have the current answer. */
+const IF_NONE_MATCH = {
+  name: 'If-None-Match',
+  in: 'header' as const,
+  required: false,
+  description: 'One or several `ETag`s: if one is current, the answer is 304.',
+  schema: { type: 'string', pattern: TAGS_PATTERN },
+};
 
 /** Without a declared success, the method has its default status. */
 function successesOf({ responses }: Operation, { successes }: OperationFacts): readonly Success[] {
@@ -124,7 +124,7 @@ function finishSuccess(
   document: OpenAPIObject,
   operation: Operation,
   facts: OperationFacts,
-  { status, located, means = SUCCESS[status], gives }: Success,
+  { status, located, means, gives }: Success,
 ): void {
   const { idempotent, sorted } = facts;
   const response = (operation.responses[status] ??= { description: '' });
@@ -140,7 +140,8 @@ function finishSuccess(
   }
   if (gives) response.content = contentOfAnswer(gives, response.content);
   giveExamples(document, response);
-  Object.assign(response, { description: means, headers: headerReferences(headers) });
+  response.description = means ?? (response.description || SUCCESS[status]!);
+  response.headers = headerReferences(headers);
 }
 
 /** Errors of requests that have not reached an operation, and those that may come before its guard has admitted the request. */

@@ -47,12 +47,7 @@ export function serveSwaggerUi(
   { assets, title }: { assets: Assets; title: string },
 ): void {
   const { OIDC_ISSUER, OIDC_CLIENT_ID } = config;
-  const headers = pageHeaders(config, {
-    // Swagger UI fetches the metadata of the issuer, and a token from it.
-    connectsTo: OIDC_ISSUER ? [new URL(OIDC_ISSUER).origin] : [],
-    styles: STYLES,
-    opensWindows: OIDC_ISSUER !== undefined,
-  });
+  const headers = pageHeaders(config, STYLES, OIDC_ISSUER);
   app.use('/docs', ({ path, originalUrl }: Request, response: Response, next: NextFunction) => {
     // The page has addresses relative to `/docs`, so that it also works behind a proxy that adds a prefix.
     if (/^\/docs\/(?:index\.html)?(?:\?|$)/.test(originalUrl)) return response.redirect(308, '../docs');
