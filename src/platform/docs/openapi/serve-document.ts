@@ -7,7 +7,7 @@ import type { Config } from '../../../config.js';
 import { originOf } from '../../api/index.js';
 import { StaticContent } from '../../http/index.js';
 import { buildDocument } from './document.js';
-import { HERE } from './finish-operation.js';
+import { HERE } from './schemas.js';
 
 /**
  * Serves the document, built on first use, as JSON and YAML, with the origin that it is requested from. Where `BASE_URL` is set,
