@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { load } from 'js-yaml';
 import { Config } from '../src/config.js';
-import { codeSamples } from '../src/platform/docs/openapi/finish-operation.js';
+import { codeSamples } from '../src/platform/docs/openapi/call-samples.js';
 import { type Answer, call, send } from '../src/testing/client.js';
 import { document, operations } from '../src/testing/document.js';
 import { sharedService, startService } from '../src/testing/service.js';

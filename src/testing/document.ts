@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
+import type { MediaTypeObject, OperationObject, ParameterObject, ResponseObject } from '@nestjs/swagger';
 
 /** A request and the response to it. */
 export interface Exchange {
@@ -11,35 +12,30 @@ export interface Exchange {
   text: string;
 }
 
-export interface Operation {
+/** An operation as the service documents it: what Swagger leaves open is there. */
+export interface Operation extends OperationObject {
   operationId: string;
   summary: string;
-  description?: string;
   tags: string[];
-  deprecated?: boolean;
   security: Record<string, string[]>[];
-  servers?: { url: string }[];
   parameters?: Parameter[];
   requestBody?: { required?: boolean; content: Record<string, Media>; 'x-max-bytes'?: number };
   responses: Record<string, Response>;
   [extension: `x-${string}`]: unknown;
 }
 
-interface Parameter {
-  name: string;
-  in: string;
+interface Parameter extends ParameterObject {
   required: boolean;
   schema: Record<string, unknown>;
 }
 
-interface Media {
+/** The example is, unless the type is JSON, a text, or a `data:` URL with bytes (RFC 2397). */
+interface Media extends MediaTypeObject {
   schema: object;
-  /** Unless the type is JSON, a text, or a `data:` URL with bytes (RFC 2397). */
   example?: unknown;
-  examples?: Record<string, unknown>;
 }
 
-interface Response {
+interface Response extends ResponseObject {
   headers?: Record<string, { $ref: string }>;
   content?: Record<string, Media>;
 }

@@ -148,36 +148,6 @@ let browser: Browser;
     );
 
     test(
-      'leads an animal and its order through their lives',
-      async () => {
-        const { page, troubles } = await visit();
-        await getKey(page);
-        const { id: petId } = (await execute(page, 'createPet')).body;
-        const order = (await execute(page, 'placeOrder', { body: { petId } })).body;
-        expect(order).toMatchObject({ petId, status: 'placed' });
-        const orderId = String(order.id);
-        for (const status of ['approved', 'delivered'])
-          expect(await execute(page, 'updateOrder', { fields: { orderId }, body: { status } })).toMatchObject(
-            {
-              status: 200,
-              body: { status },
-            },
-          );
-        expect((await execute(page, 'getOrder', { fields: { orderId } })).body.status).toBe('delivered');
-        expect((await execute(page, 'getPet', { fields: { petId: String(petId) } })).body.status).toBe(
-          'sold',
-        );
-        expect(troubles).toEqual([]);
-        const answer = await execute(page, 'updateOrder', {
-          fields: { orderId },
-          body: { status: 'placed' },
-        });
-        expect(answer).toMatchObject({ status: 409, body: { code: 'invalid_transition' } });
-      },
-      SLOW,
-    );
-
-    test(
       'is worked by keyboard alone, from nothing to a 201',
       async () => {
         const { page } = await visit();

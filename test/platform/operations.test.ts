@@ -301,7 +301,8 @@ describe('An answer', () => {
     const schema = { $ref: '#/components/schemas/Row' };
     const row = { 'application/json': { schema, example: { id: '1', name: 'Luna' } } };
     expect(operationAt('rows').responses[200].content).toEqual({ ...row, ...csv });
-    const { content: own } = operationAt('csv').responses[200];
+    const { description, content: own } = operationAt('csv').responses[200];
+    expect(description).toBe('The rows.');
     expect(own).toEqual({ 'text/csv': { ...csv['text/csv'], example: 'id,name\n1,Luna\n' } });
     const report = operationAt('report').responses;
     expect([report[200].content, report[202].content]).toEqual([csv, row]);

@@ -68,7 +68,7 @@ describe('The release', () => {
 describe('A break is', () => {
   const listPets = (api: Api) => api.paths['/pets']!.get!;
   const schemas = ({ components }: Parameters<Change>[0]) => components.schemas;
-  const newParameter = { name: 'x', in: 'query', required: false, schema: {} };
+  const newParameter = { name: 'x', in: 'query' as const, required: false, schema: {} };
 
   test.each<[string, Change]>([
     ['listPets: is gone', (api) => delete api.paths['/pets'].get],

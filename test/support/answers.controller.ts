@@ -46,7 +46,7 @@ class Waiting {
 @Controller('answers')
 export class AnswersController {
   @Get('csv')
-  @ApiOkResponse({ content: CSV_EXAMPLE })
+  @ApiOkResponse({ description: 'The rows.', content: CSV_EXAMPLE })
   @Operation({ id: 'exportCsv', summary: 'Rows as CSV', gives: CSV })
   csv(@Query() { way }: Asked): string | StreamableFile | AsyncIterable<string> {
     const text = csvOf(ROWS);

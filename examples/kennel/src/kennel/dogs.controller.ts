@@ -25,8 +25,10 @@ import {
   type ReplyHeaders,
   Stability,
 } from 'petstore/platform';
-import { BreedReportDto, DogChangeDto, DogDto, DogParams, NewDogDto, SearchQuery } from './kennel.dto.js';
+import { BreedReportDto, DogChangeDto, DogDto, DogParams, ID, NewDogDto, SearchQuery } from './kennel.dto.js';
 import { DogsService } from './dogs.service.js';
+
+const exampleOf = (type: string, example: string) => ({ [type]: { schema: { type: 'string' }, example } });
 
 @ApiTags('kennel')
 @Stability('experimental')
@@ -59,14 +61,7 @@ export class DogsController {
     needs: 'kennel:read',
     gives: { types: ['text/csv'] },
   })
-  @ApiOkResponse({
-    content: {
-      'text/csv': {
-        schema: { type: 'string' },
-        example: 'id,name,breed\n01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10,Luna,Beagle\n',
-      },
-    },
-  })
+  @ApiOkResponse({ content: exampleOf('text/csv', `id,name,breed\n${ID.example},Luna,Beagle\n`) })
   async export(@AccountId() accountId: string): Promise<StreamableFile> {
     return new StreamableFile(Readable.from(csvOf(await this.dogs.all(accountId))));
   }
@@ -78,6 +73,9 @@ export class DogsController {
     description: 'An event for each that is put, from the one after `Last-Event-ID` on.',
     needs: 'kennel:read',
     gives: { types: ['text/event-stream'] },
+  })
+  @ApiOkResponse({
+    content: exampleOf('text/event-stream', `id: 2030-01-31T12:00:00.000Z\ndata: {"id":"${ID.example}"}\n\n`),
   })
   watch(
     @AccountId() accountId: string,

@@ -13,16 +13,16 @@ import {
   UuidField,
 } from 'petstore/platform';
 
-/** A picture of one point, in base64. */
-export const POINT =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+/** A picture of one point. */
+const POINT =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 export const ID = {
   description: 'Identifier of the dog, which its owner gives.',
   example: '01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10',
 };
 const PHOTO_ID = {
-  description: 'Identifier of the photo, which its owner gives.',
+  description: 'Identifier of the photo.',
   example: '01994b1e-6c40-7d52-9f1b-0c8a4e2d7a20',
 };
 export const NAME = { description: 'Its name, stored as sent.', example: 'Luna', max: 100, blank: false };
@@ -134,8 +134,8 @@ export class PhotoDto {
   })
   type!: string;
 
-  @TextField({ ...CAPTION, optional: true })
-  caption?: string | null;
+  @TextField(CAPTION)
+  caption!: string;
 }
 
 /** The form of an upload: its texts, and the file, which Nest's interceptor takes. */
@@ -148,7 +148,7 @@ export class NewPhotoDto {
     description: 'The picture, PNG or JPEG.',
     type: 'string',
     format: 'binary',
-    example: `data:image/png;base64,${POINT}`,
+    example: POINT,
   })
   photo!: unknown;
 }

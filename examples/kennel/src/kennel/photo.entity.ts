@@ -1,7 +1,7 @@
 import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from 'petstore/product';
 
-/** A picture that an account keeps, under an id of its own. */
+/** A picture of an account. */
 @Entity('photos')
 @Index('photos_account_id_idx', ['accountId'])
 @Check('photos_type_check', `type IN ('image/png', 'image/jpeg')`)
@@ -17,8 +17,8 @@ export class Photo {
   @Column('text')
   type!: string;
 
-  @Column('text', { nullable: true })
-  caption!: string | null;
+  @Column('text')
+  caption!: string;
 
   @Column('bytea')
   content!: Buffer;

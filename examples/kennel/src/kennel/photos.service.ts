@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { AccountClosing, FastRepository, InjectFastRepository, Transactions } from 'petstore/platform';
+import { AccountClosing, FastRepository, InjectFastRepository } from 'petstore/platform';
 import { Photo } from './photo.entity.js';
 
 /** The photos of one account each: to any other account they do not exist. */
@@ -7,30 +8,13 @@ import { Photo } from './photo.entity.js';
 export class PhotosService {
   constructor(
     @InjectFastRepository(Photo) private readonly photos: FastRepository<Photo>,
-    private readonly transactions: Transactions,
     closing: AccountClosing,
   ) {
     closing.erases(Photo);
   }
 
-  /**
-   * Adds a photo under an id, or replaces the account's own photo with that id.
-   * @returns the photo, and whether it is new
-   * @throws ApiError `photo_not_found` for a photo of another account
-   */
-  async put(
-    accountId: string,
-    id: string,
-    values: Pick<Photo, 'type' | 'caption' | 'content'>,
-  ): Promise<{ photo: Photo; isNew: boolean }> {
-    return this.transactions.run(async (manager) => {
-      const add = manager.createQueryBuilder().insert().into(Photo).orIgnore().returning('id');
-      const { raw } = await add.values({ id, accountId, ...values }).execute();
-      const photo = await this.photos.changeRow({ id, accountId }, 'photo_not_found', (found) => {
-        Object.assign(found, values);
-      });
-      return { photo, isNew: (raw as unknown[]).length > 0 };
-    });
+  add(accountId: string, photo: Pick<Photo, 'type' | 'caption' | 'content'>): Promise<Photo> {
+    return this.photos.addRow({ id: randomUUID(), accountId, ...photo });
   }
 
   /** @throws ApiError `photo_not_found` */

@@ -1,14 +1,72 @@
-import { type Access, JSON_TYPE } from '../../api/index.js';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import type { Config } from '../../../config.js';
+import {
+  aboveVersions,
+  type Access,
+  EVENTS_TYPE,
+  hasBody,
+  isLaterVersion,
+  JSON_TYPE,
+} from '../../api/index.js';
+import { HERE, impliedValue, type Operation, type Placed, type Schema } from './schemas.js';
 
-/** A call in a language, ready to paste. */
-export interface Sample {
-  lang: string;
-  label: string;
-  source: string;
+/** Calls of an operation with its example and its required query, ready to paste; none for bodies and answers of other kinds. */
+export function codeSamples(
+  placed: Placed,
+  access: Access,
+  document: OpenAPIObject,
+  config: Config,
+): Operation['x-codeSamples'] {
+  const { path, method, operation } = placed;
+  const { parameters = [], requestBody } = operation;
+  const body = requestBody?.content[JSON_TYPE];
+  const answers = answersOf(operation);
+  if (!answers || (requestBody && !body)) return undefined;
+  const examples = new Map(
+    parameters.map(({ name, schema = {}, example = (schema as Schema).example as unknown }) => [
+      name,
+      encodeURIComponent((example ?? impliedValue(document, schema) ?? name) as string),
+    ]),
+  );
+  const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required);
+  const query = required.map(({ name }) => `${encodeURIComponent(name)}=${examples.get(name)}`).join('&');
+  const call: Call = {
+    method: method.toUpperCase(),
+    url:
+      serverOf(placed, config) +
+      path.replace(/\{(\w+)\}/g, (_, name: string) => examples.get(name) ?? name) +
+      (query && `?${query}`),
+    access,
+    body: body?.example,
+    answers,
+  };
+  return [
+    { lang: 'Shell', label: 'curl', source: curl(call) },
+    { lang: 'TypeScript', label: 'TypeScript', source: typescript(call) },
+  ];
+}
+
+/** The server of an operation: its own, or this one, above the versions if the path includes a version. */
+function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): string {
+  const own = operation.servers
+    ?.map(({ url }) => url)
+    .find((url) => URL.canParse(url) && !url.startsWith(HERE));
+  const here = BASE_URL ?? `http://localhost:${PORT || 3000}/v1`;
+  return own ?? (isLaterVersion(path) ? aboveVersions(here) : here);
+}
+
+/** The kind of answer that a sample shows, of the first success that may have a body; undefined for bytes. */
+function answersOf({ responses }: Operation): Call['answers'] | undefined {
+  const successes = Object.entries(responses).filter(([status]) => hasBody(Number(status)));
+  const [type] = successes.flatMap(([, { content = {} }]) => Object.keys(content));
+  if (type === undefined) return 'nothing';
+  if (type === JSON_TYPE) return 'json';
+  if (type === EVENTS_TYPE) return 'events';
+  return type.startsWith('text/') ? 'text' : undefined;
 }
 
 /** A call. Credentials are environment variables. */
-export interface Call {
+interface Call {
   /** In upper case. */
   readonly method: string;
   readonly url: string;
@@ -16,13 +74,6 @@ export interface Call {
   /** A value of JSON. */
   readonly body?: unknown;
   readonly answers: 'json' | 'text' | 'nothing' | 'events';
-}
-
-export function samplesOf(call: Call): Sample[] {
-  return [
-    { lang: 'Shell', label: 'curl', source: curl(call) },
-    { lang: 'TypeScript', label: 'TypeScript', source: typescript(call) },
-  ];
 }
 
 function curl({ method, url, access, body, answers }: Call): string {

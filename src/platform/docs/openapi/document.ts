@@ -16,9 +16,17 @@ import {
 } from '../../api/index.js';
 import { Features } from '../../features/index.js';
 import { discoveryUrl, RELEASE } from '../../process/index.js';
-import { finishOperation, HERE, OIDC } from './finish-operation.js';
+import { finishOperation, OIDC } from './finish-operation.js';
 import { errorComponents, headersIn } from './responses.js';
-import { describeSchemas, exampleFor, inlined, type Operation, operationsIn } from './schemas.js';
+import {
+  describeSchemas,
+  exampleFor,
+  HERE,
+  inlined,
+  type Operation,
+  type Placed,
+  placedIn,
+} from './schemas.js';
 
 /** Texts of the product for the document. The module of the application provides them. */
 export abstract class ProductFacts {
@@ -47,8 +55,7 @@ export abstract class ProductFacts {
 
 /** Removes `<!-- with createPet -->…<!-- /with -->` for operations that this service lacks. */
 export function withPresent(text: string, { paths }: OpenAPIObject): string {
-  const all = Object.values(paths).flatMap((item) => operationsIn(item));
-  const ids = new Set(all.map(([, { operationId }]) => operationId));
+  const ids = new Set(placedIn(paths).map(({ operation }) => operation.operationId));
   return text.replaceAll(PARTS, (_all, id: string, _line, part: string) => (ids.has(id) ? part : ''));
 }
 
@@ -92,7 +99,9 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   document.info.description = withPresent(description, document);
   const declared = declaredOperations(modules);
   describeSchemas(document, declared);
-  finishOperations(declared, document, config);
+  const byId = new Map(declared.map((facts) => [facts.id, facts]));
+  for (const placed of placedIn(document.paths))
+    finishOperation(placed, byId.get(placed.operation.operationId!)!, document, config);
   document.tags = tagsIn(document, described);
   addLinks(document);
   document.webhooks = webhooksOf(declared, document);
@@ -104,22 +113,9 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   return document;
 }
 
-function finishOperations(
-  declared: readonly DeclaredOperation[],
-  document: OpenAPIObject,
-  config: Config,
-): void {
-  const byId = new Map(declared.map((facts) => [facts.id, facts]));
-  for (const [path, item] of Object.entries(document.paths))
-    for (const [method, operation] of operationsIn(item))
-      finishOperation({ path, method, operation }, byId.get(operation.operationId!)!, document, config);
-}
-
 /** The tags of all operations, in their order. */
 function tagsIn({ paths }: OpenAPIObject, described: Tags): { name: string; description: string }[] {
-  const names = Object.values(paths).flatMap((item) =>
-    operationsIn(item).flatMap(([, { tags = [] }]) => tags),
-  );
+  const names = placedIn(paths).flatMap(({ operation: { tags = [] } }) => tags);
   return [...new Set(names)].map((name) => ({ name, description: described[name] ?? '' }));
 }
 
@@ -155,27 +151,28 @@ function relativePaths(
 }
 
 function serveAt(item: OpenAPIObject['paths'][string], url: string, description: string): typeof item {
-  for (const [, operation] of operationsIn(item)) operation.servers = [{ url, description }];
+  for (const operation of Object.values(item as Record<string, Operation>))
+    operation.servers = [{ url, description }];
   return item;
 }
 
 /** Links a created resource to the operations on its `Location` (https://spec.openapis.org/oas/v3.1.1.html#link-object). */
 function addLinks({ paths }: OpenAPIObject): void {
-  for (const [path, item] of Object.entries(paths))
-    for (const [method, { responses }] of operationsIn(item)) {
-      const created = Object.values(responses).find(({ headers }) => headers?.Location);
-      if (created) created.links = linksTo(paths, method === 'put' ? path.replace(/[^/]+$/, '') : `${path}/`);
-    }
+  const all = placedIn(paths);
+  for (const { path, method, operation } of all) {
+    const created = Object.values(operation.responses).find(({ headers }) => headers?.Location);
+    if (created) created.links = linksTo(all, method === 'put' ? path.replace(/[^/]+$/, '') : `${path}/`);
+  }
 }
 
-function linksTo(paths: OpenAPIObject['paths'], above: string): Record<string, object> {
+function linksTo(all: readonly Placed[], above: string): Record<string, object> {
   const links: Record<string, object> = {};
-  for (const [path, item] of Object.entries(paths)) {
+  for (const { path, method, operation } of all) {
     const [, parameter] = (path.startsWith(above) && /^\{(\w+)\}$/.exec(path.slice(above.length))) || [];
-    if (!parameter) continue;
+    if (!parameter || method === 'post') continue;
     const parameters = { [parameter]: '$response.body#/id' };
-    for (const [method, { operationId, summary }] of operationsIn(item))
-      if (method !== 'post') links[operationId!] = { operationId, description: summary, parameters };
+    const { operationId, summary } = operation;
+    links[operationId!] = { operationId, description: summary, parameters };
   }
   return links;
 }
@@ -184,16 +181,15 @@ function linksTo(paths: OpenAPIObject['paths'], above: string): Record<string, o
 const NOT_FOR_CLIENTS = { 'x-internal': true };
 
 function webhooksOf(
-  operations: Iterable<DeclaredOperation>,
+  operations: readonly DeclaredOperation[],
   document: OpenAPIObject,
-): OpenAPIObject['webhooks'] {
-  const webhooks: Record<string, { post: Operation }> = {};
-  for (const { webhook, tags } of operations)
-    if (webhook)
-      webhooks[webhook.id] = {
-        post: { tags: tags.slice(0, 1), ...NOT_FOR_CLIENTS, ...webhookOperation(webhook, document) },
-      };
-  return webhooks;
+): Record<string, { post: Operation }> {
+  const all = operations.flatMap(({ webhook, tags }) => {
+    if (!webhook) return [];
+    const post = { tags: tags.slice(0, 1), ...NOT_FOR_CLIENTS, ...webhookOperation(webhook, document) };
+    return [[webhook.id, { post }] as const];
+  });
+  return Object.fromEntries(all);
 }
 
 function webhookOperation(webhook: Webhook, document: OpenAPIObject): Operation {

@@ -1,31 +1,28 @@
-import type { OpenAPIObject, ParameterObject } from '@nestjs/swagger';
+import type { MediaTypeObject, OpenAPIObject, ParameterObject, RequestBodyObject } from '@nestjs/swagger';
 import type { Config } from '../../../config.js';
 import {
-  aboveVersions,
   type Access,
   type DeclaredOperation,
+  type Gives,
   hasSuccess,
-  isLaterVersion,
+  isRaw,
   isTagged,
   JSON_TYPE,
-  TAGS_PATTERN,
   type OperationFacts,
+  sizeText,
   type Success,
+  TAGS_PATTERN,
 } from '../../api/index.js';
-import { answersOf, contentOfAnswer, finishBody, giveExamples } from './bodies.js';
-import { type Sample, samplesOf } from './call-samples.js';
+import { codeSamples } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import { describeParameters, impliedValue, namePage, type Operation, type Schema } from './schemas.js';
-
-/** Placeholder in the document for the origin that a client requests it from. */
-export const HERE = 'http://here.invalid';
-
-/** An operation with its path and method. */
-export interface Placed {
-  path: string;
-  method: string;
-  operation: Operation;
-}
+import {
+  describeParameters,
+  exampleFor,
+  namePage,
+  type Operation,
+  type Placed,
+  type Schema,
+} from './schemas.js';
 
 /** The security scheme of access tokens, if an identity provider is configured. */
 export const OIDC = 'openIdConnect';
@@ -68,7 +65,7 @@ export function finishOperation(
   for (const success of successesOf(operation, facts)) finishSuccess(document, operation, facts, success);
   Object.assign(operation.responses, errorResponses(operation, facts, config));
   if (sunset) finishDeprecated(operation, sunset.day);
-  operation.parameters.push(...conditionalHeaders(facts));
+  if (hasSuccess(facts, 304)) operation.parameters.push(IF_NONE_MATCH);
   operation['x-codeSamples'] ??= codeSamples(placed, access, document, config);
 }
 
@@ -106,14 +103,14 @@ const SUCCESS: Record<string, string> = {
   304: 'The client has the current answer (`If-None-Match`): the response has no body.',
 };
 
-/** The headers of conditional requests; an operation without support ignores them. */
-function conditionalHeaders(facts: OperationFacts): ParameterObject[] {
-  const header = (name: string, description: string, pattern: string) => {
-    return { name, in: 'header' as const, required: false, description, schema: { type: 'string', pattern } };
-  };
-  const etags = 'One or several `ETag`s: if one is current, the answer is 304.';
-  return [...(hasSuccess(facts, 304) ? [header('If-None-Match', etags, TAGS_PATTERN)] : [])];
-}
+/** Sent by a client that may have the current answer. */
+const IF_NONE_MATCH = {
+  name: 'If-None-Match',
+  in: 'header' as const,
+  required: false,
+  description: 'One or several `ETag`s: if one is current, the answer is 304.',
+  schema: { type: 'string', pattern: TAGS_PATTERN },
+};
 
 /** Without a declared success, the method has its default status. */
 function successesOf({ responses }: Operation, { successes }: OperationFacts): readonly Success[] {
@@ -124,7 +121,7 @@ function finishSuccess(
   document: OpenAPIObject,
   operation: Operation,
   facts: OperationFacts,
-  { status, located, means = SUCCESS[status], gives }: Success,
+  { status, located, means, gives }: Success,
 ): void {
   const { idempotent, sorted } = facts;
   const response = (operation.responses[status] ??= { description: '' });
@@ -140,7 +137,8 @@ function finishSuccess(
   }
   if (gives) response.content = contentOfAnswer(gives, response.content);
   giveExamples(document, response);
-  Object.assign(response, { description: means, headers: headerReferences(headers) });
+  response.description = means ?? (response.description || SUCCESS[status]!);
+  response.headers = headerReferences(headers);
 }
 
 /** Errors of requests that have not reached an operation, and those that may come before its guard has admitted the request. */
@@ -162,43 +160,48 @@ function finishDeprecated(operation: Operation, sunset: string): void {
   }
 }
 
-/** Calls of an operation with its example and its required query, ready to paste; none for bodies and answers of other kinds. */
-export function codeSamples(
-  placed: Placed,
-  access: Access,
-  document: OpenAPIObject,
-  config: Config,
-): Sample[] | undefined {
-  const { path, method, operation } = placed;
-  const { parameters = [], requestBody } = operation;
-  const body = requestBody?.content[JSON_TYPE];
-  const answers = answersOf(operation);
-  if (!answers || (requestBody && !body)) return undefined;
-  const examples = new Map(
-    parameters.map(({ name, schema = {}, example = (schema as Schema).example as unknown }) => [
-      name,
-      encodeURIComponent((example ?? impliedValue(document, schema) ?? name) as string),
-    ]),
-  );
-  const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required);
-  const query = required.map(({ name }) => `${encodeURIComponent(name)}=${examples.get(name)}`).join('&');
-  return samplesOf({
-    method: method.toUpperCase(),
-    url:
-      serverOf(placed, config) +
-      path.replace(/\{(\w+)\}/g, (_, name: string) => examples.get(name) ?? name) +
-      (query && `?${query}`),
-    access,
-    body: body?.example,
-    answers,
-  });
+type Content = Record<string, MediaTypeObject>;
+
+/** Describes the request body of an operation, with its examples. */
+function finishBody(document: OpenAPIObject, operation: Operation, facts: OperationFacts): void {
+  const { takes, bodyOptional } = facts;
+  const { requestBody } = operation;
+  if (takes) {
+    const { description = '', content = {} } = requestBody ?? {};
+    const given = content[JSON_TYPE] ?? { schema: { type: 'object' } };
+    const mediaOf = (type: string) => content[type] ?? (isRaw(type) ? rawOf(given, takes.maxBytes) : given);
+    operation.requestBody = {
+      description: `${description} At most ${sizeText(takes.maxBytes)}.`.trim(),
+      required: true,
+      content: Object.fromEntries(takes.types.map((type) => [type, { ...mediaOf(type) }])),
+      'x-max-bytes': takes.maxBytes,
+    } as RequestBodyObject;
+  }
+  giveExamples(document, operation.requestBody);
+  if (bodyOptional && operation.requestBody) operation.requestBody.required = false;
 }
 
-/** The server of an operation: its own, or this one, above the versions if the path includes a version. */
-function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): string {
-  const own = operation.servers
-    ?.map(({ url }) => url)
-    .find((url) => URL.canParse(url) && !url.startsWith(HERE));
-  const here = BASE_URL ?? `http://localhost:${PORT || 3000}/v1`;
-  return own ?? (isLaterVersion(path) ? aboveVersions(here) : here);
+const BINARY = { type: 'string', format: 'binary' };
+
+/** A body that no class describes, which may stand beside one of JSON. */
+function rawOf({ schema, ...given }: MediaTypeObject, maxLength: number): MediaTypeObject {
+  const { type, example } = schema as Schema;
+  return type === 'string'
+    ? { ...given, schema: { ...schema, maxLength }, example }
+    : { schema: { ...BINARY, maxLength } };
+}
+
+/** Adds the example of the schema to JSON and to forms. */
+function giveExamples(document: OpenAPIObject, body?: { content?: Content }): void {
+  for (const [type, media] of Object.entries(body?.content ?? {}))
+    if (!isRaw(type)) media.example ??= exampleFor(document, media.schema!);
+}
+
+/** The media types of an answer, as Swagger's decorators describe them. */
+function contentOfAnswer({ types }: Gives, given: Content = {}): Content {
+  const otherwise = (type: string) => {
+    if (type === JSON_TYPE) return { schema: {} };
+    return { schema: type.startsWith('text/') ? { type: 'string' } : BINARY };
+  };
+  return Object.fromEntries(types.map((type) => [type, given[type] ?? otherwise(type)]));
 }

@@ -16,101 +16,72 @@ import {
 } from '../../api/index.js';
 import { type Operation, referredTo } from './schemas.js';
 
+const text = (description: string, example: string) => ({ description, schema: { type: 'string' }, example });
+const always = (description: string, example: string) => ({
+  description,
+  required: true,
+  schema: { type: 'string' },
+  example,
+});
+
+const DEPRECATION = ['When the operation was deprecated (RFC 9745)', '@1795219200'] as const;
+const SUNSET = ['When the operation is removed (RFC 8594)', 'Thu, 05 Dec 2030 00:00:00 GMT'] as const;
+const EARLY = '; absent if the key or the HTTP was refused.';
+const NEXT = '<http://localhost:3000/v1/pets?limit=20&cursor=YWZ0ZXI6MjA>; rel="next"';
+
 /** The response headers that the document describes. */
 export const HEADERS = {
-  'X-Request-Id': {
-    description: 'Identifies the request, here and in the logs.',
-    required: true,
-    schema: { type: 'string' },
-    example: '32b5804c-9fa2-45ef-ac83-767ea6d74ac2',
-  },
+  'X-Request-Id': always(
+    'Identifies the request, here and in the logs.',
+    '32b5804c-9fa2-45ef-ac83-767ea6d74ac2',
+  ),
   Location: {
-    description: 'Address of the created resource.',
-    required: true,
+    ...always('Address of the created resource.', 'http://localhost:3000/v1/pets/1'),
     schema: { type: 'string', format: 'uri' },
-    example: 'http://localhost:3000/v1/pets/1',
   },
-  ETag: {
-    description: 'Identifies the state of the resource: another state has another tag (RFC 9110, 8.8.3).',
-    required: true,
-    schema: { type: 'string' },
-    example: '"Zm9yIGFuIG9yZGVyIGhlcm"',
-  },
+  ETag: always(
+    'Identifies the state of the resource: another state has another tag (RFC 9110, 8.8.3).',
+    '"Zm9yIGFuIG9yZGVyIGhlcm"',
+  ),
   'Idempotency-Replayed': {
-    description: '`true` if this repeats the answer to an earlier request with the same `Idempotency-Key`.',
+    ...text(
+      '`true` if this repeats the answer to an earlier request with the same `Idempotency-Key`.',
+      'true',
+    ),
     schema: { type: 'string', const: 'true' },
-    example: 'true',
   },
-  RateLimit: {
-    description: 'How many requests are left (`r`), and seconds until the count resets (`t`).',
-    schema: { type: 'string' },
-    example: '"auth";r=0;t=30',
-  },
-  'RateLimit-Policy': {
-    description: 'How many requests (`q`) are allowed within how many seconds (`w`).',
-    schema: { type: 'string' },
-    example: '"auth";q=20;w=60',
-  },
-  Link: {
-    description: 'Address of the next page (`rel="next"`); absent on the last one.',
-    schema: { type: 'string' },
-    example: '<http://localhost:3000/v1/pets?limit=20&cursor=YWZ0ZXI6MjA>; rel="next"',
-  },
-  'WWW-Authenticate': {
-    description: 'The authentication scheme to use.',
-    required: true,
-    schema: { type: 'string' },
-    example: 'Bearer realm="petstore"',
-  },
+  RateLimit: text(
+    'How many requests are left (`r`), and seconds until the count resets (`t`).',
+    '"auth";r=0;t=30',
+  ),
+  'RateLimit-Policy': text(
+    'How many requests (`q`) are allowed within how many seconds (`w`).',
+    '"auth";q=20;w=60',
+  ),
+  Link: text('Address of the next page (`rel="next"`); absent on the last one.', NEXT),
+  'WWW-Authenticate': always('The authentication scheme to use.', 'Bearer realm="petstore"'),
   'Retry-After': {
     description: 'Seconds to wait before trying again.',
     required: true,
     schema: { type: 'integer', minimum: 1 },
     example: 1,
   },
-  Deprecation: {
-    description: 'When the operation was deprecated (RFC 9745).',
-    required: true,
-    schema: { type: 'string' },
-    example: '@1795219200',
-  },
-  Sunset: {
-    description: 'When the operation is removed (RFC 8594).',
-    required: true,
-    schema: { type: 'string' },
-    example: 'Thu, 05 Dec 2030 00:00:00 GMT',
-  },
-  EarlyDeprecation: {
-    description: 'When the operation was deprecated (RFC 9745); absent if the key or the HTTP was refused.',
-    schema: { type: 'string' },
-    example: '@1795219200',
-  },
-  EarlySunset: {
-    description: 'When the operation is removed (RFC 8594); absent if the key or the HTTP was refused.',
-    schema: { type: 'string' },
-    example: 'Thu, 05 Dec 2030 00:00:00 GMT',
-  },
-  Help: {
-    description: 'What the code of the error means, and what to do about it (`rel="help"`).',
-    required: true,
-    schema: { type: 'string' },
-    example: '<http://localhost:3000/guides/errors#bad_request>; rel="help"',
-  },
-  Successor: {
-    description:
-      'The operation to use instead (`rel="successor-version"`); in an error, also the guide on its code (`rel="help"`).',
-    required: true,
-    schema: { type: 'string' },
-    example: '</v1/pets>; rel="successor-version"',
-  },
-  Pages: {
-    description:
-      'The operation to use instead (`rel="successor-version"`); before the last page, also the address of the next one (`rel="next"`).',
-    required: true,
-    schema: { type: 'string' },
-    example:
-      '</v2/pets>; rel="successor-version", <http://localhost:3000/v1/pets?limit=20&cursor=YWZ0ZXI6MjA>; rel="next"',
-  },
+  Deprecation: always(`${DEPRECATION[0]}.`, DEPRECATION[1]),
+  Sunset: always(`${SUNSET[0]}.`, SUNSET[1]),
+  EarlyDeprecation: text(DEPRECATION[0] + EARLY, DEPRECATION[1]),
+  EarlySunset: text(SUNSET[0] + EARLY, SUNSET[1]),
+  Help: always(
+    'What the code of the error means, and what to do about it (`rel="help"`).',
+    '<http://localhost:3000/guides/errors#bad_request>; rel="help"',
+  ),
+  Successor: always(
+    'The operation to use instead (`rel="successor-version"`); in an error, also the guide on its code (`rel="help"`).',
+    '</v1/pets>; rel="successor-version"',
+  ),
+  Pages: always(
+    'The operation to use instead (`rel="successor-version"`); before the last page, also the address of the next one (`rel="next"`).',
+    `</v2/pets>; rel="successor-version", ${NEXT}`,
+  ),
 };
 
 type Header = keyof typeof HEADERS;

@@ -17,7 +17,9 @@ import {
   pageName,
   schemasOf,
 } from '../../api/index.js';
-import type { Sample } from './call-samples.js';
+
+/** Placeholder in the document for the origin that a client requests it from. */
+export const HERE = 'http://here.invalid';
 
 /** A schema, or a reference to one, with the keywords that Swagger's type lacks. */
 export interface Schema extends SchemaObject, Partial<ReferenceObject> {
@@ -39,12 +41,25 @@ export interface Operation extends OperationObject {
   responses: Record<string, ResponseObject>;
   'x-deprecated-sunset'?: string;
   'x-stability'?: string;
-  'x-codeSamples'?: Sample[];
+  /** Calls in languages, ready to paste. */
+  'x-codeSamples'?: { lang: string; label: string; source: string }[];
 }
 
-/** The operations of a path or webhook, by method. */
-export function operationsIn(item: OpenAPIObject['paths'][string]): [method: string, operation: Operation][] {
-  return Object.entries(item as Record<string, Operation>);
+/** An operation with its path, or the name of a webhook, and its method in lower case. */
+export interface Placed {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}
+
+export function placedIn(paths: OpenAPIObject['paths']): Placed[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item as Record<string, Operation>).map(([method, operation]) => ({
+      path,
+      method,
+      operation,
+    })),
+  );
 }
 
 /** Describes the classes and the enumerations of operations by their fields. */

@@ -7,40 +7,28 @@ import type { Config } from '../../../config.js';
 import { originOf } from '../../api/index.js';
 import { StaticContent } from '../../http/index.js';
 import { buildDocument } from './document.js';
-import { HERE } from './finish-operation.js';
+import { HERE } from './schemas.js';
 
-/** Serves the document, built on first use, as JSON and YAML. */
+/**
+ * Serves the document, built on first use, as JSON and YAML, with the origin that it is requested from. Where `BASE_URL` is set,
+ * the text names no other origin, and is compressed and kept; not for an origin that a client can make up.
+ */
 export function serveDocument(app: NestExpressApplication, config: Config): () => OpenAPIObject {
   let document: OpenAPIObject | undefined;
   const build = () => (document ??= buildDocument(app, config));
   const { httpAdapter } = app.get(HttpAdapterHost);
-  const json = new DocumentText('json', () => JSON.stringify(build()));
-  const yaml = new DocumentText('yaml', () => dump(build(), { skipInvalid: true, noRefs: true }));
-  for (const [extension, text] of Object.entries({ json, yaml }))
-    httpAdapter.get(`/openapi.${extension}`, (request: Request, response: Response) =>
-      text.send(request, response),
-    );
-  return build;
-}
-
-/**
- * A text with the origin that it is requested from. It is compressed and kept where `BASE_URL` is set, as the text then names
- * no other origin; not for an origin that a client can make up.
- */
-class DocumentText {
-  private text?: string;
-  private kept?: StaticContent;
-
-  constructor(
-    private readonly extension: string,
-    private readonly write: () => string,
-  ) {}
-
-  async send(request: Request, response: Response): Promise<void> {
-    const text = (this.text ??= this.write());
+  const serve = (extension: string, write: () => string) => {
+    let text: string | undefined;
     const at = (origin: string) =>
-      new StaticContent(this.extension, () => Buffer.from(text.replaceAll(HERE, () => origin)));
-    if (text.includes(HERE)) await at(originOf(request)).send(request, response, 'no-cache', false);
-    else await (this.kept ??= at('')).send(request, response, 'no-cache');
-  }
+      new StaticContent(extension, () => Buffer.from(text!.replaceAll(HERE, () => origin)));
+    const kept = at('');
+    httpAdapter.get(`/openapi.${extension}`, (request: Request, response: Response) => {
+      text ??= write();
+      if (!text.includes(HERE)) return kept.send(request, response, 'no-cache');
+      return at(originOf(request)).send(request, response, 'no-cache', false);
+    });
+  };
+  serve('json', () => JSON.stringify(build()));
+  serve('yaml', () => dump(build(), { skipInvalid: true, noRefs: true }));
+  return build;
 }

@@ -75,28 +75,25 @@ function read(name: string): string {
   return readFileSync(join(FOLDER, name), 'utf8');
 }
 
-/** Permissions of a page beyond those of every page. */
-interface PageNeeds {
-  /** Sources (CSP3, 2.3.1) of further connections. */
-  readonly connectsTo?: readonly string[];
-  readonly styles?: readonly string[];
-  /** Whether a window that the page opens may reach its opener. */
-  readonly opensWindows?: boolean;
-}
-
-/** A page runs only its own files, connects only to known addresses, and is not framed or read by other pages. */
+/**
+ * A page runs only its own files, connects only to known addresses, and is not framed or read by other pages.
+ * @param styles sources of further styles (CSP3, 2.3.1)
+ * @param issuer of tokens, which the page asks, and whose window may reach the page
+ */
 export function pageHeaders(
   { BASE_URL, STAGING_URL, API_URL }: Config,
-  { connectsTo = [], styles = [], opensWindows = false }: PageNeeds = {},
+  styles: readonly string[] = [],
+  issuer?: string,
 ): Record<string, string> {
-  const origins = [BASE_URL, STAGING_URL, API_URL].flatMap((url) => (url ? [new URL(url).origin] : []));
+  const known = [BASE_URL, STAGING_URL, API_URL, issuer];
+  const origins = new Set(known.flatMap((url) => (url ? [new URL(url).origin] : [])));
   const policy = {
     'default-src': "'none'",
     'script-src': "'self'",
     'style-src': ["'self'", ...styles].join(' '),
     // The style sheet of Swagger UI embeds its icons.
     'img-src': "'self' data:",
-    'connect-src': ["'self'", ...new Set([...origins, ...connectsTo])].join(' '),
+    'connect-src': ["'self'", ...origins].join(' '),
     'base-uri': "'none'",
     'form-action': "'self'",
     'frame-ancestors': "'none'",
@@ -105,7 +102,7 @@ export function pageHeaders(
     'Content-Security-Policy': Object.entries(policy)
       .map((directive) => directive.join(' '))
       .join('; '),
-    'Cross-Origin-Opener-Policy': opensWindows ? 'same-origin-allow-popups' : 'same-origin',
+    'Cross-Origin-Opener-Policy': issuer ? 'same-origin-allow-popups' : 'same-origin',
     'Cross-Origin-Resource-Policy': 'same-origin',
     'Referrer-Policy': 'no-referrer',
   };

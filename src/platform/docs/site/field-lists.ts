@@ -47,20 +47,18 @@ export class FieldLists {
       isRequired: schema.required?.includes(name) ?? false,
     }));
     const variants = [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])];
-    const rest = typeof schema.additionalProperties === 'object' ? [schema.additionalProperties] : [];
-    return this.list(fields, here) + [...variants, ...rest].map((part) => this.fieldsOf(part, here)).join('');
+    return this.list(fields, here) + variants.map((part) => this.fieldsOf(part, here)).join('');
   }
 
   /** `list of integers (int64)`, `text`. */
   typeOf(source: Schema): string {
     const schema = this.resolved(source);
-    const { type, format, items, additionalProperties, anyOf, oneOf } = schema;
+    const { type, format, items, anyOf, oneOf } = schema;
     if (items) return `list of ${this.typeOf(items)}`;
     const variants = anyOf ?? oneOf;
     if (variants) return [...new Set(variants.map((variant) => this.typeOf(variant)))].join(' or ');
     const name = source.$ref && schema.properties ? source.$ref.split('/').at(-1)! : undefined;
     if (name) return name;
-    if (typeof additionalProperties === 'object') return `map of ${this.typeOf(additionalProperties)}`;
     const types = [type ?? 'any'].flat().join(' or ');
     return format ? `${types} (${format})` : types;
   }

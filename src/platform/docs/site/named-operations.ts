@@ -1,12 +1,9 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { type Operation, operationsIn } from '../openapi/schemas.js';
+import { type Placed, placedIn } from '../openapi/schemas.js';
 
-export interface NamedOperation {
+export interface NamedOperation extends Placed {
   /** `POST /pets`. */
   readonly name: string;
-  readonly path: string;
-  /** In lower case. */
-  readonly method: string;
   readonly tag: string;
   readonly id: string;
   readonly summary: string;
@@ -15,7 +12,6 @@ export interface NamedOperation {
   readonly mark?: string;
   /** The fragment of its place in the reference and in Swagger UI: `/pets/createPet`. */
   readonly place: string;
-  readonly operation: Operation;
 }
 
 export function operationsOf({ paths }: OpenAPIObject): NamedOperation[] {
@@ -33,12 +29,11 @@ export function linksTo(document: OpenAPIObject): Map<string, string> {
 }
 
 function named(paths: OpenAPIObject['paths']): NamedOperation[] {
-  return Object.entries(paths).flatMap(([path, item]) =>
-    operationsIn(item).map(([method, operation]) => {
-      const { operationId: id = '', summary = '', description = '', tags: [tag = ''] = [] } = operation;
-      const name = `${method.toUpperCase()} ${path}`;
-      const mark = operation.deprecated ? 'deprecated' : operation['x-stability'];
-      return { name, path, method, tag, id, summary, description, mark, place: `/${tag}/${id}`, operation };
-    }),
-  );
+  return placedIn(paths).map((placed) => {
+    const { path, method, operation } = placed;
+    const { operationId: id = '', summary = '', description = '', tags: [tag = ''] = [] } = operation;
+    const name = `${method.toUpperCase()} ${path}`;
+    const mark = operation.deprecated ? 'deprecated' : operation['x-stability'];
+    return { ...placed, name, tag, id, summary, description, mark, place: `/${tag}/${id}` };
+  });
 }

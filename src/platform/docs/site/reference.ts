@@ -1,7 +1,6 @@
 import type { OpenAPIObject, RequestBodyObject, ResponseObject } from '@nestjs/swagger';
 import { JSON_TYPE } from '../../api/index.js';
-import { HERE } from '../openapi/finish-operation.js';
-import type { Schema } from '../openapi/schemas.js';
+import { HERE, type Schema } from '../openapi/schemas.js';
 import type { WebPage } from './assets.js';
 import { type ListedField, FieldLists } from './field-lists.js';
 import { breakable, escape, htmlOf, type OperationLinks, sample } from './markdown.js';

@@ -8,8 +8,7 @@ import { escape } from './markdown.js';
 /** What an interceptor of Swagger UI gets, in the browser. */
 interface SentRequest {
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  body?: string;
+  body?: unknown;
 }
 
 const OPTIONS = {
@@ -22,8 +21,10 @@ const OPTIONS = {
   validatorUrl: 'none',
   requestInterceptor: (request: SentRequest) => {
     // A token endpoint reads parameters in the body (RFC 6749, 3.2; RFC 8707). Swagger UI puts further ones into the address.
-    if (request.headers['Content-Type'] === 'application/x-www-form-urlencoded')
-      request.body += `&${request.url.split('?')[1] ?? ''}`;
+    const [, query] = request.url.split('?');
+    const { body } = request;
+    if (query && typeof body === 'string' && body.startsWith('grant_type='))
+      request.body = `${body}&${query}`;
     // With credentials, a 401 of an account operation opens the log-in box of the browser.
     return Object.assign(request, { credentials: 'omit' });
   },
@@ -47,12 +48,7 @@ export function serveSwaggerUi(
   { assets, title }: { assets: Assets; title: string },
 ): void {
   const { OIDC_ISSUER, OIDC_CLIENT_ID } = config;
-  const headers = pageHeaders(config, {
-    // Swagger UI fetches the metadata of the issuer, and a token from it.
-    connectsTo: OIDC_ISSUER ? [new URL(OIDC_ISSUER).origin] : [],
-    styles: STYLES,
-    opensWindows: OIDC_ISSUER !== undefined,
-  });
+  const headers = pageHeaders(config, STYLES, OIDC_ISSUER);
   app.use('/docs', ({ path, originalUrl }: Request, response: Response, next: NextFunction) => {
     // The page has addresses relative to `/docs`, so that it also works behind a proxy that adds a prefix.
     if (/^\/docs\/(?:index\.html)?(?:\?|$)/.test(originalUrl)) return response.redirect(308, '../docs');
@@ -82,14 +78,9 @@ export function serveSwaggerUi(
 }
 
 /** The sign-in of Swagger UI at the identity provider. */
-function signIn({ OIDC_CLIENT_ID, OIDC_SIGN_IN_QUERY }: Config) {
-  const { scope = 'openid', ...additionalQueryStringParams } = Object.fromEntries(
-    new URLSearchParams(OIDC_SIGN_IN_QUERY),
-  );
-  return {
-    clientId: OIDC_CLIENT_ID,
-    usePkceWithAuthorizationCodeGrant: true,
-    scopes: scope.split(' '),
-    additionalQueryStringParams,
-  };
+function signIn({ OIDC_CLIENT_ID: clientId, OIDC_SIGN_IN_QUERY }: Config) {
+  const query = Object.fromEntries(new URLSearchParams(OIDC_SIGN_IN_QUERY));
+  const { scope = 'openid', ...additionalQueryStringParams } = query;
+  const scopes = scope.split(' ');
+  return { clientId, usePkceWithAuthorizationCodeGrant: true, scopes, additionalQueryStringParams };
 }

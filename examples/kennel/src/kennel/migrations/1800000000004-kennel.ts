@@ -7,7 +7,7 @@ export class Kennel1800000000004 implements MigrationInterface {
         id uuid CONSTRAINT photos_pkey PRIMARY KEY,
         account_id bigint NOT NULL CONSTRAINT photos_account_id_fkey REFERENCES accounts,
         type text NOT NULL CONSTRAINT photos_type_check CHECK (type IN ('image/png', 'image/jpeg')),
-        caption text,
+        caption text NOT NULL,
         content bytea NOT NULL
       )`);
     await runner.query('CREATE INDEX photos_account_id_idx ON photos (account_id)');
