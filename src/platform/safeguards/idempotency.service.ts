@@ -20,12 +20,6 @@ import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 /** Hours for which an answer is repeated. */
 export const LIFETIME_HOURS = 24;
 
-/** Rows per statement, which takes some 20 ms: rows of one age are neighbours in the table. */
-const BATCH = 1_000;
-const SWEEP = `DELETE FROM idempotency_keys WHERE (account_id, key) IN (
-  SELECT account_id, key FROM idempotency_keys WHERE created_at < $1
-  ORDER BY created_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`;
-
 /** Recently answered keys, which are looked up first: a replay then costs no more than a read. */
 const MAX_ANSWERED = 10_000;
 
@@ -85,7 +79,7 @@ export class IdempotencyService {
     closing: AccountClosing,
   ) {
     const { shape } = keys;
-    this.storing = shape.once(
+    this.storing = shape.prepared(
       'store an answer',
       () => `UPDATE ${shape.table} SET body = $3, head = $4, location = NULL, created_at = clock_timestamp()
         WHERE account_id = $1 AND key = $2`,
@@ -285,10 +279,8 @@ export class IdempotencyService {
   }
 
   @Scheduled('sweep-idempotency-keys', '*/10 * * * *', { runsInEveryRole: true, concurrency: 1 })
-  async sweep(_payload: undefined, { signal }: Job): Promise<void> {
-    let count = BATCH;
-    while (count === BATCH && !signal.aborted)
-      [, count] = await this.keys.query<[unknown, number]>(SWEEP, [expiry()]);
+  sweep(_payload: undefined, { signal }: Job): Promise<void> {
+    return this.keys.sweep({ sql: 'created_at < $1', parameters: [expiry()] }, 'createdAt', signal);
   }
 }
 

@@ -145,9 +145,7 @@ class IdempotencyInterceptor implements NestInterceptor {
     const text = sent ?? (isExact ? undefined : body || undefined);
     if (text !== undefined) finish(response, status, () => new JsonText(text));
     else if (value)
-      finish(response, status, (json, shaped) =>
-        json && shaped !== value ? this.keep(keyed, json) : json,
-      );
+      finish(response, status, (json, shaped) => (json && shaped !== value ? this.keep(keyed, json) : json));
     return value;
   }
 
