@@ -45,12 +45,15 @@ class Listeners {
 
   publish({ topic, data }: Notification): void {
     const listeners = [...(this.byTopic.get(topic) ?? [])];
-    this.delivered = this.delivered.then(async () => {
-      for (const [i, listener] of listeners.entries()) {
-        if (i > 0 && i % BATCH === 0) await nextTurn();
-        listener.next(data);
-      }
-    });
+    if (listeners.length > 0) this.delivered = this.deliver(listeners, data, this.delivered);
+  }
+
+  private async deliver(listeners: Listener[], data: unknown, before: Promise<void>): Promise<void> {
+    await before;
+    for (const [i, listener] of listeners.entries()) {
+      if (i > 0 && i % BATCH === 0) await nextTurn();
+      listener.next(data);
+    }
   }
 
   /** Delivers what is queued, then completes all listeners. */

@@ -280,7 +280,7 @@ export class IdempotencyService {
 
   @Scheduled('sweep-idempotency-keys', '*/10 * * * *', { runsInEveryRole: true, concurrency: 1 })
   sweep(_payload: undefined, { signal }: Job): Promise<void> {
-    return this.keys.sweep({ sql: 'created_at < $1', parameters: [expiry()] }, 'createdAt', signal);
+    return this.keys.sweep({ sql: 'created_at < $1', parameters: [oldestKept()] }, 'createdAt', signal);
   }
 }
 
@@ -289,7 +289,7 @@ function nameOf({ accountId, key }: Pick<KeyedRequest, 'accountId' | 'key'>): st
 }
 
 /** The time of the oldest answer that is repeated. */
-export function expiry(): Date {
+export function oldestKept(): Date {
   return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
 }
 

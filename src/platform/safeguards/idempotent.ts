@@ -35,7 +35,7 @@ import { fingerprintOf } from './fingerprint.js';
 import type { AnswerHead } from './idempotency-key.entity.js';
 import {
   type Answer,
-  expiry,
+  oldestKept,
   IdempotencyService,
   type KeyedRequest,
   LIFETIME_HOURS,
@@ -112,6 +112,7 @@ class IdempotencyInterceptor implements NestInterceptor {
       const outcome = await this.idempotency.insert(keyed, insert as Insert<ObjectLiteral>, head, base);
       if ('stored' in outcome) return this.replay(keyed, outcome.stored, operation, response)!;
       const { value } = outcome;
+      if (base !== null) response.setHeader('Location', `${base}${(value as { id: string }).id}`);
       finish(response, head.status, (json, shaped) =>
         json && shaped !== value ? this.keep(keyed, json) : json,
       );
@@ -166,12 +167,12 @@ function keyOf(request: Keyed): KeyedRequest | undefined {
   if (typeof key !== 'string' || !VISIBLE.test(key))
     throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
   const query = /\?.+/s.exec(url)?.[0] ?? '';
-  return { accountId, key, query, fingerprint: fingerprintOf(request), expiry: expiry() };
+  return { accountId, key, query, fingerprint: fingerprintOf(request), expiry: oldestKept() };
 }
 
 /** Returns the status of an answer, and the headers that were set from now on. */
 function headSince(response: Response): () => Pick<Answer, 'status' | 'headers'> {
-  const earlier: Record<string, unknown> = { ...response.getHeaders() };
+  const earlier = response.getHeaders();
   return () => {
     const set = Object.entries(response.getHeaders()).filter(
       ([name, content]) => content !== undefined && !isDeepStrictEqual(content, earlier[name]),
