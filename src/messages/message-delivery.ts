@@ -16,12 +16,6 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 /** An operator may have a failed message tried again. */
 const OPEN = [MessageStatus.Queued, MessageStatus.Failed];
 
-/** Rows per statement, which takes some 20 ms: rows of one age are neighbours in the table. */
-const BATCH = 1_000;
-const SWEEP = `DELETE FROM messages WHERE id IN (
-  SELECT id FROM messages WHERE id < $1 AND status IN ('delivered', 'failed')
-  ORDER BY id LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`;
-
 /** Delivers queued messages if there is a transport, and deletes finished ones after their retention. */
 @Injectable()
 export class MessageDelivery {
@@ -52,10 +46,9 @@ export class MessageDelivery {
     const { MESSAGES_RETENTION_DAYS: days } = this.config;
     // Without a retention, messages are kept for ever.
     if (!this.transport || days === undefined) return;
-    const first = firstIdOf(Date.now() - days * DAY_MS);
-    let count = BATCH;
-    while (count === BATCH && !signal.aborted)
-      [, count] = await this.messages.query<[unknown, number]>(SWEEP, [first]);
+    const sql = `id < $1 AND status IN ('delivered', 'failed')`;
+    const old = { sql, parameters: [firstIdOf(Date.now() - days * DAY_MS)] };
+    await this.messages.sweep(old, 'id', signal);
   }
 
   /** A job may outlive its message: it was deleted, or another attempt has delivered it. */

@@ -6,7 +6,7 @@ import {
   Insert,
   insert,
   type Page,
-  type Setting,
+  type Requirement,
   setting,
   violation,
 } from 'petstore/platform';
@@ -46,7 +46,7 @@ export class PetsService {
   }
 
   /** Reserves an available animal, as a requirement of an `insert`: else `pet_not_available`, or `pet_not_found` (400). */
-  reserving(id: string): Setting {
+  reserving(id: string): Requirement {
     return setting(this.pets, { id, status: PetStatus.Available }, RESERVED, () => this.refuse(id));
   }
 

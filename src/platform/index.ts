@@ -42,7 +42,7 @@ export {
   InjectFastRepository,
   Insert,
   insert,
-  type Setting,
+  type Requirement,
   setting,
   startingWith,
   Transactions,

@@ -288,6 +288,33 @@ describe('Idempotency-Key', () => {
     expect(answers.filter(({ headers }) => headers.has('idempotency-replayed'))).toHaveLength(1);
   });
 
+  test('is replayed once more if it expires while a retry is under way', async () => {
+    const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
+    const retryKey = randomUUID();
+    const headers = { 'Idempotency-Key': retryKey };
+    const change = (at: Service) =>
+      call(at, 'PATCH', `/v1/store/orders/${order.body.id}`, { key, body: { status: 'approved' }, headers });
+    const first = await change(service);
+    let again!: Answer;
+    // On a busy machine the retry may come when the answer has expired.
+    await eventually(async () => {
+      await query(
+        service.databaseUrl,
+        `UPDATE idempotency_keys SET created_at = now() - interval '24 hours' + interval '0.3 s' WHERE key = $1`,
+        [retryKey],
+      );
+      const expires = Date.now() + 300;
+      const release = await lock(`SELECT FROM idempotency_keys WHERE key = '${retryKey}' FOR UPDATE`);
+      const retry = change(second);
+      await eventually(async () => Date.now() > expires || (await waitingForLocks()) === 1);
+      await sleep(expires + 10 - Date.now());
+      await release();
+      again = await retry;
+      return again.status !== 409;
+    });
+    expect([again.status, again.text]).toEqual([200, first.text]);
+  });
+
   test('is swept once it has expired, and not before', async () => {
     const sql = `SELECT key FROM idempotency_keys WHERE key IN ('expired', 'fresh') ORDER BY key`;
     const left = () => query(service.databaseUrl, sql);
@@ -433,6 +460,29 @@ describe('Interceptors', () => {
       expect([seen!.status, seen!.text]).toEqual([200, plainly!.text]);
       expect(nextOf(seen!)?.search).toBe(nextOf(plainly!)?.search);
     }
+  });
+
+  test('that make another text each time make one answer of a key', async () => {
+    // The first text is stored slowly, so that the others are made before.
+    await query(
+      plain.databaseUrl,
+      `CREATE FUNCTION keep_slowly() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$`,
+    );
+    await query(
+      plain.databaseUrl,
+      `CREATE TRIGGER keep_slowly BEFORE UPDATE ON idempotency_keys FOR EACH ROW
+         WHEN (NEW.head ? 'sent') EXECUTE FUNCTION keep_slowly()`,
+    );
+    const [text, retryKey] = [randomUUID(), randomUUID()];
+    const first = send(plain, 'stamped-insert', text, retryKey);
+    await eventually(async () => (await stored(text)) === 1);
+    const others = [plain, plainTwin].map((at) => send(at, 'stamped-insert', text, retryKey));
+    const answers = await Promise.all([first, ...others]);
+    await query(plain.databaseUrl, 'DROP FUNCTION keep_slowly CASCADE');
+    answers.push(await send(plainTwin, 'stamped-insert', text, retryKey));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
+    expect(new Set(answers.map((answer) => answer.text)).size).toBe(1);
   });
 
   test('A method that does more than return an insert runs once for a key, after its claim', async () => {

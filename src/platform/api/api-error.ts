@@ -55,8 +55,11 @@ const HEADERS: Readonly<Record<number, Record<string, string>>> = {
   503: { 'Retry-After': '1' },
 };
 
-/** The errors by their responses, which is all that a filter hands on to the HTTP adapter. */
-const byResponse = new WeakMap<object, ApiError>();
+/**
+ * The error at its response, which is all that a filter hands on to the HTTP adapter. No `WeakMap`: V8 keeps each of its values,
+ * and with the stack all of the request, until its next full collection.
+ */
+const ERROR = Symbol('the error of a response');
 
 /** A failure as the client sees it: the error class that features throw. Its response is the specification's Error shape. */
 export class ApiError extends HttpException {
@@ -71,7 +74,7 @@ export class ApiError extends HttpException {
     const response = { code, message: message || STATUS_CODES[status]!, status };
     super(response, status, { cause });
     this.headers = { ...HEADERS[status], ...headers };
-    byResponse.set(response, this);
+    Object.defineProperty(response, ERROR, { value: this });
   }
 
   /** The body of the answer. */
@@ -82,5 +85,5 @@ export class ApiError extends HttpException {
 
 /** The error that has a response. */
 export function errorWith(response: object): ApiError | undefined {
-  return byResponse.get(response);
+  return (response as { [ERROR]?: ApiError })[ERROR];
 }

@@ -76,8 +76,8 @@ export interface OperationFacts {
   /** The permissions of which a key needs one; empty if any key will do, or keys do not open the operation. */
   readonly permissions: readonly string[];
   readonly sunset?: Sunsetting;
-  /** Whether the operation accepts an `Idempotency-Key`. */
-  readonly idempotent: boolean;
+  /** Whether the operation accepts an `Idempotency-Key`, and whether its method does nothing but return an `Insert`. */
+  readonly idempotent: boolean | 'insert';
   /** Whether the method has a body parameter; the body of a request to any other method is ignored. */
   readonly takesBody: boolean;
   /** Whether requests may have a body, which is read and checked even if the method takes none. */

@@ -30,14 +30,24 @@ export class ReplyHeaders {
   }
 }
 
-/** Looks at the text of an answer with a status before it is sent, or sends another one. */
-export interface Finishing {
-  readonly status: number;
+/** Looks at the text of an answer before it is sent, or makes another one. */
+type Finish =
   /** @param body what interceptors have made of the value of the method; its text is undefined where it is no JSON */
-  text(json: JsonText | undefined, body: unknown): JsonText | undefined | Promise<JsonText | undefined>;
+  (json: JsonText | undefined, body: unknown) => JsonText | undefined | Promise<JsonText | undefined>;
+
+// A property, as V8 keeps each value of a `WeakMap`, and with it all of the request, until its next full collection.
+type Finishing = Response & { finish?: { readonly status: number; readonly text: Finish } };
+
+/** Has the text of the answer, if it gets this status, looked at before it is sent. */
+export function finish(response: Response, status: number, text: Finish): void {
+  (response as Finishing).finish = { status, text };
 }
 
-export const finishing = new WeakMap<Response, Finishing>();
+/** Who looks at the text of an answer with a status. */
+export function finishOf(response: Response, status: number): Finish | undefined {
+  const { finish: found } = response as Finishing;
+  return found?.status === status ? found.text : undefined;
+}
 
 /**
  * Sets the tag of an answer, and returns whether the client has this answer (RFC 9110, 13.1.2). The client may store a tagged

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { type BeforeApplicationShutdown, Injectable, Logger } from '@nestjs/common';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Client } from 'pg';
-import { Observable } from 'rxjs';
+import { Observable, type Subscriber } from 'rxjs';
 import { Config } from '../../config.js';
 import { sessionClient, TIMEOUTS } from '../database/index.js';
 import { Transactions } from './transactions.js';
@@ -27,10 +27,7 @@ interface Notification {
  */
 const BATCH = 50;
 
-interface Listener {
-  next(data: unknown): void;
-  complete(): void;
-}
+type Listener = Pick<Subscriber<unknown>, 'next' | 'complete'>;
 
 /** The listeners of each topic. Events reach them in order, a batch of listeners at a time. */
 class Listeners {
@@ -48,8 +45,7 @@ class Listeners {
 
   publish({ topic, data }: Notification): void {
     const listeners = [...(this.byTopic.get(topic) ?? [])];
-    if (listeners.length === 0) return;
-    this.delivered = this.deliver(listeners, data, this.delivered);
+    if (listeners.length > 0) this.delivered = this.deliver(listeners, data, this.delivered);
   }
 
   private async deliver(listeners: Listener[], data: unknown, before: Promise<void>): Promise<void> {

@@ -28,6 +28,8 @@ interface Table {
 /** PostgreSQL's limit for a statement. */
 const MAX_PARAMETERS = 65_535;
 
+const SWEPT_AT_ONCE = 1_000;
+
 const tables = new WeakMap<EntityMetadata, Table>();
 
 /**
@@ -169,6 +171,21 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return new Page(slice, search, (row) => shape.hydrate(row as unknown[]) as Item);
   }
 
+  /**
+   * Deletes old rows, a thousand by each statement, until none is left or the signal says so; leaves out rows that others have
+   * locked.
+   * @param old their condition
+   * @param by the property of their age, which has an index: such rows are neighbours in the table, and a thousand take 20 ms
+   */
+  async sweep(old: Sql, by: keyof Entity & string, signal: AbortSignal): Promise<void> {
+    const { table, keys } = this.shape;
+    const key = names(keys);
+    const text = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${old.sql}
+      ORDER BY ${this.shape.column(by).sql} LIMIT ${SWEPT_AT_ONCE} FOR UPDATE SKIP LOCKED)`;
+    for (let count = SWEPT_AT_ONCE; count === SWEPT_AT_ONCE && !signal.aborted;)
+      [, count] = await this.query<[unknown, number]>(text, [...(old.parameters ?? [])]);
+  }
+
   /** The columns of the table. @throws OperatorError for an entity that is more than these */
   get shape(): Shape {
     return this.table.shape;
@@ -177,7 +194,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   /** Runs a prepared statement, written on first use, on the connection of the current call. @throws QueryFailedError */
   send(name: string, write: () => string, values: unknown[]): Promise<Row[]> {
     const { shape, connections } = this.table;
-    return connections.run(this.current, shape.once(name, write), values);
+    return connections.run(this.current, shape.prepared(name, write), values);
   }
 
   private async insertBatch(batch: readonly ObjectLiteral[]): Promise<Entity[]> {
@@ -187,7 +204,9 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     const write = () => insertRows(shape, given);
     // Without a name for several rows: every connection would keep a prepared statement for each number of rows.
     const statement =
-      batch.length === 1 ? shape.once(`insert ${namesOf(given[0]!)}`, write) : connections.statement(write());
+      batch.length === 1
+        ? shape.prepared(`insert ${namesOf(given[0]!)}`, write)
+        : connections.statement(write());
     const sent = batch.flatMap((row, i) => written(given[i]!, row));
     const stored = await connections.run(this.current, statement, sent);
     if (stored.length < batch.length)
@@ -239,9 +258,9 @@ function lookUpsOf(shape: Shape, connections: Connections): SharedLookUps<Row> |
   if (more.length > 0 || !isText) return undefined;
   const { manager } = shape.entity.dataSource;
   const place = shape.selected.indexOf(key!);
-  const findOne = shape.once(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
+  const findOne = shape.prepared(`find by ${namesOf([key!])}`, () => selectOne(shape, [key!], false));
   const among = () => select(shape, matching([key!], numbered, new Set([key!])));
-  const findMany = shape.once('find among', among);
+  const findMany = shape.prepared('find among', among);
   return new SharedLookUps(async (ids) => {
     // PostgreSQL finds the row of a lone id in a third of the time.
     const rows = await (ids.length === 1

@@ -1,7 +1,7 @@
 export { DataModule, IdColumn, InjectFastRepository } from './data.module.js';
 export { Events } from './events.js';
 export { FastRepository } from './fast-repository.js';
-export { type Belonging, belonging, Insert, insert, type Setting, setting } from './insert.js';
+export { type Belonging, belonging, Insert, insert, type Requirement, setting } from './insert.js';
 export { between, startingWith } from './listing.js';
 export { goOn, Transactions } from './transactions.js';
 export { violation } from './violations.js';

@@ -15,7 +15,7 @@ export interface Part {
 }
 
 /** An update of one row that an `insert` requires. */
-export interface Setting extends Part {
+export interface Requirement extends Part {
   /** Throws the error for a row that is missing, or has other values. */
   readonly otherwise: () => Promise<never>;
 }
@@ -35,7 +35,7 @@ export function setting<Entity extends ObjectLiteral>(
   where: Where<Entity>,
   values: Values<Entity>,
   otherwise: () => Promise<never>,
-): Setting {
+): Requirement {
   const { shape } = rows;
   const [set, by] = [shape.given(values), shape.columnsWithKey(where)];
   return {
@@ -79,7 +79,7 @@ export function belonging<Entity extends ObjectLiteral>(
  * `Idempotency-Key` together with the key and the answer (`Idempotent`).
  */
 export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
-  private requirement?: Setting;
+  private requirement?: Requirement;
   private readonly belongings: Belonging[] = [];
   private readonly refusals: ((error: unknown) => never)[] = [];
 
@@ -91,7 +91,7 @@ export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
   }
 
   /** Requires an update of another row. @throws Error for a second one, as either might be done without the other */
-  requiring(required: Setting): this {
+  requiring(required: Requirement): this {
     if (this.requirement)
       throw new Error('An insert can have only one requirement: use a transaction for more');
     this.requirement = required;
@@ -145,14 +145,9 @@ export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
       },
     };
     const parts = [...(requirement ? [requirement] : []), made, ...belongings.map((part) => part.of(shape))];
-    const names = [
-      ...(requirement ? ['required'] : []),
-      'made',
-      ...belongings.map((_one, i) => `belonging_${i}`),
-    ];
     return rows.send(
       `insert ${parts.map(({ name }) => name).join(' with ')}`,
-      () => textOf(shape, names, parts),
+      () => textOf(shape, parts, requirement !== undefined),
       parts.flatMap(({ values }) => values),
     );
   }
@@ -170,7 +165,9 @@ export function insert<Entity extends ObjectLiteral>(
  * One statement of several commands; its result is the new row, or no row where the requirement failed. A command whose row
  * a trigger skips ends in a division by zero, at which PostgreSQL undoes all of them.
  */
-function textOf(shape: Shape, names: readonly string[], parts: readonly Part[]): string {
+function textOf(shape: Shape, parts: readonly Part[], isRequired: boolean): string {
+  const known = isRequired ? ['required', 'made'] : ['made'];
+  const names = parts.map((_part, i) => known[i] ?? `belonging_${i}`);
   let first = 1;
   const commands = parts.map(({ values, text }, i) => {
     const from = first;
@@ -178,6 +175,5 @@ function textOf(shape: Shape, names: readonly string[], parts: readonly Part[]):
     return `${names[i]} AS (${text((place) => `$${from + place}`)})`;
   });
   const checks = names.map((name) => `1 / (SELECT count(*) FROM ${name})`);
-  const required = names[0] === 'required' ? 'required' : '(SELECT) AS required';
-  return `WITH ${commands.join(', ')} SELECT ${[namesIn('made', shape.selected), ...checks].join(', ')} FROM ${required} LEFT JOIN made ON true`;
+  return `WITH ${commands.join(', ')} SELECT ${[namesIn('made', shape.selected), ...checks].join(', ')} FROM ${isRequired ? 'required' : '(SELECT) AS required'} LEFT JOIN made ON true`;
 }

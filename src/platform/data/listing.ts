@@ -6,7 +6,9 @@ import { type Cursors, type Direction, isPlainText, type Position } from '../api
 
 /** The marks of recent lists: a look-up takes a tenth of the time of a hash. */
 const marks = new LRUCache<string, string>({ max: 1_000 });
-const MARK_LENGTH = 12;
+
+/** A short text that stands for a list in its cursors. */
+export const markOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 12);
 
 export interface Order {
   readonly sort?: string;
@@ -41,9 +43,9 @@ export class Listing implements Cursors {
   }
 
   get mark(): string {
-    const text = this.text;
-    let mark = marks.get(text);
-    if (!mark) marks.set(text, (mark = hash('sha256', text, 'base64url').slice(0, MARK_LENGTH)));
+    const { text } = this;
+    const mark = marks.get(text) ?? markOf(text);
+    marks.set(text, mark);
     return mark;
   }
 

@@ -35,7 +35,9 @@ export class Pages {
     const { connections } = this;
     const { limit } = place;
     const form = `${list.form} ${stepOf(limit)} ${place.after !== undefined}`;
-    const { statement, parameters } = this.written.getOrInsertComputed(form, () => this.write(list, place));
+    const { statement, parameters } = this.written.getOrInsertComputed(form, () =>
+      writePage(this.shape, list, place),
+    );
     const values = parameters.map((parameter) => parameter(list, place.after));
     const read = async () => this.cut(list, await connections.runList(manager, statement, values), limit);
     const work = currentWork.getStore();
@@ -57,11 +59,6 @@ export class Pages {
       this.shared.set(question, shared);
     }
     return shared.ask(payers);
-  }
-
-  private write(list: Listing, place: PageStart): Written {
-    const { text, parameters } = selectPage(this.shape, list, place);
-    return { statement: this.shape.once(text, () => text), parameters };
   }
 
   /** A page of the rows read, which are one more than the page. */
@@ -121,11 +118,7 @@ const stepOf = (limit: number) => Math.ceil(limit / STEP) * STEP;
 const ONE_OF = '"one of"';
 
 /** The statement of a page, which reads at least one row more. */
-function selectPage(
-  shape: Shape,
-  list: Listing,
-  { limit, after }: PageStart,
-): { text: string; parameters: readonly Parameter[] } {
+function writePage(shape: Shape, list: Listing, { limit, after }: PageStart): Written {
   const parameters = new Parameters();
   const key = shape.keys[0]!;
   const order = list.sort === undefined ? [key] : [shape.column(list.sort), key];
@@ -149,14 +142,17 @@ function selectPage(
   const columns = [...(isOfKeys ? [] : nulls), ...(last ? [last.column] : []), ...order];
   const limited = `LIMIT ${stepOf(limit) + 1}`;
   const text = `${select(shape, conditions)} ORDER BY ${inOrder(columns, list)} ${limited}`;
-  if (!among || isOfKeys) return { text, parameters: parameters.all };
+  const statement = (whole: string) => ({
+    statement: shape.prepared(whole, () => whole),
+    parameters: parameters.all,
+  });
+  if (!among || isOfKeys) return statement(text);
   // The first rows of each value; the page is the first of all these.
   const all = `unnest(${parameters.hiddenList(among)}) AS ${ONE_OF}(v)`;
   const sorted = inOrder(order, list, 'found.');
-  return {
-    text: `SELECT found.* FROM ${all} CROSS JOIN LATERAL (${text}) AS found ORDER BY ${sorted} ${limited}`,
-    parameters: parameters.all,
-  };
+  return statement(
+    `SELECT found.* FROM ${all} CROSS JOIN LATERAL (${text}) AS found ORDER BY ${sorted} ${limited}`,
+  );
 }
 
 /**
@@ -184,27 +180,15 @@ function bounds(
     ...head,
     ...order.map((column, i) => write(column, (other, from) => other.valuesOf(from!)[i])),
   ];
-  const found: string[] = [];
+  const { from, to } = range ?? {};
   // A page that starts after a row needs no other bound on that side.
-  if (start && !isDescending) found.push(compare('>', start));
-  else if (range?.from !== undefined)
-    found.push(
-      compare(
-        '>=',
-        end((other) => other.range!.from),
-      ),
-    );
-  else if (last) found.push(compare('>=', [...head, ...least]));
-  if (start && isDescending) found.push(compare('<', start));
-  else if (range?.to !== undefined)
-    found.push(
-      compare(
-        '<',
-        end((other) => other.range!.to),
-      ),
-    );
-  else if (last) found.push(compare('<=', head));
-  return found;
+  const [above, below] = isDescending ? [undefined, start] : [start, undefined];
+  const low = above ?? (from === undefined ? last && [...head, ...least] : end((other) => other.range!.from));
+  const high = below ?? (to === undefined ? last && head : end((other) => other.range!.to));
+  return [
+    ...(low ? [compare(above ? '>' : '>=', low)] : []),
+    ...(high ? [compare(below || to !== undefined ? '<' : '<=', high)] : []),
+  ];
 }
 
 function inOrder(columns: readonly ShapeColumn[], { isDescending }: Listing, prefix = ''): string {

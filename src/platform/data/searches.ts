@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto';
 import type { EntityManager, EntityMetadata, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 import { ApiError, type Cursors, type Direction, isPlainText, type Position } from '../api/index.js';
 import { codeOf, type Connections, type Sql } from '../database/index.js';
-import { isKeyOf, textOf } from './listing.js';
+import { isKeyOf, markOf, textOf } from './listing.js';
 import type { PageStart } from './values.js';
 
 export interface SearchOrder {
@@ -19,7 +18,6 @@ interface Found {
 
 /** SQLSTATE class "data exception": a value that is none of the type of its column. */
 const NO_VALUE = /^22/;
-const MARK_LENGTH = 12;
 
 /** The rows that a query of a feature finds, in the order of columns that it computes. */
 export class Search implements Cursors {
@@ -39,8 +37,7 @@ export class Search implements Cursors {
     this.columns = [...sort, 'id'].map((name) => `"search".${entity.dataSource.driver.escape(name)}`);
     this.isDescending = order === 'desc';
     const { sql, parameters, columns, isDescending } = this;
-    const text = JSON.stringify([sql, parameters.map(textOf), columns, isDescending]);
-    this.mark = hash('sha256', text, 'base64url').slice(0, MARK_LENGTH);
+    this.mark = markOf(JSON.stringify([sql, parameters.map(textOf), columns, isDescending]));
   }
 
   isPosition({ id, value }: Position): boolean {

@@ -76,7 +76,7 @@ export class Shape {
   }
 
   /** The prepared statement with a key, which is its own among those of the table; written on first use. */
-  once(key: string, write: () => string): Statement {
+  prepared(key: string, write: () => string): Statement {
     const { dataSource, tableName } = this.entity;
     return this.statements.getOrInsertComputed(key, () =>
       Connections.of(dataSource).statement(write(), tableName),

@@ -11,7 +11,7 @@ import {
   ApiError,
   Deferred,
   entityTag,
-  finishing,
+  finishOf,
   hasSuccess,
   isFresh,
   isTagged,
@@ -109,12 +109,12 @@ export class HttpAdapter extends ExpressAdapter {
     // Without an operation, Nest has found no route.
     if (failure)
       return this.fail(response, operation || status !== 404 ? failure : new ApiError('route_not_found'));
-    const final = finishing.get(response);
-    if (final?.status !== status) return this.write(response, body, status, textOf(response, body, status));
+    const finish = finishOf(response, status);
+    if (!finish) return this.write(response, body, status, textOf(response, body, status));
     // Of what is no JSON otherwise, an idempotent operation has objects alone.
     const json =
       textOf(response, body, status) ?? (isObject(body) ? new JsonText(JSON.stringify(body)) : undefined);
-    const text = final.text(json, body);
+    const text = finish(json, body);
     if (!(text instanceof Promise)) return this.write(response, body, status, text);
     return text.then((one) => this.write(response, body, status, one));
   }

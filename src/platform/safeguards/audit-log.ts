@@ -1,6 +1,5 @@
 import { Global, Injectable, Module } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
-import { And, DataSource, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
+import { And, LessThan, MoreThan, MoreThanOrEqual } from 'typeorm';
 import { Config } from '../../config.js';
 import type { Actor } from '../api/index.js';
 import {
@@ -95,32 +94,24 @@ function actorOf({ isOperator, job }: Change['by']): AuditRecord['actor'] {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Rows per statement, which takes some 20 ms: rows of one age are neighbours in the table. */
-const BATCH = 1_000;
-const SWEEP = `DELETE FROM audit_log WHERE id IN (
-  SELECT id FROM audit_log WHERE created_at < $1 ORDER BY created_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`;
 
 /** Removes records after their retention. Commands do not import it. */
 @Injectable()
 export class AuditRetention {
   constructor(
     private readonly config: Config,
-    @InjectDataSource() private readonly database: DataSource,
+    @InjectFastRepository(AuditRecord) private readonly records: FastRepository<AuditRecord>,
   ) {}
 
   @Scheduled('sweep-audit-log', '*/10 * * * *', { runsInEveryRole: true, concurrency: 1 })
-  async sweep(_payload: undefined, { signal }: Job): Promise<void> {
+  sweep(_payload: undefined, { signal }: Job): Promise<void> {
     const expiry = new Date(Date.now() - this.config.AUDIT_RETENTION_DAYS * DAY_MS);
-    let count = BATCH;
-    while (count === BATCH && !signal.aborted)
-      [, count] = await this.database.query<[unknown, number]>(SWEEP, [expiry]);
+    return this.records.sweep({ sql: 'created_at < $1', parameters: [expiry] }, 'createdAt', signal);
   }
 }
 
+const RECORDS = DataModule.forFeature([AuditRecord]);
+
 @Global()
-@Module({
-  imports: [DataModule.forFeature([AuditRecord])],
-  providers: [AuditLog],
-  exports: [AuditLog],
-})
+@Module({ imports: [RECORDS], providers: [AuditLog], exports: [AuditLog, RECORDS] })
 export class AuditModule {}

@@ -20,12 +20,6 @@ import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 /** Hours for which an answer is repeated. */
 export const LIFETIME_HOURS = 24;
 
-/** Rows per statement, which takes some 20 ms: rows of one age are neighbours in the table. */
-const BATCH = 1_000;
-const SWEEP = `DELETE FROM idempotency_keys WHERE (account_id, key) IN (
-  SELECT account_id, key FROM idempotency_keys WHERE created_at < $1
-  ORDER BY created_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)`;
-
 /** Recently answered keys, which are looked up first: a replay then costs no more than a read. */
 const MAX_ANSWERED = 10_000;
 
@@ -45,6 +39,8 @@ export interface KeyedRequest {
   /** As sent, byte for byte. */
   readonly query: string;
   readonly fingerprint: Buffer;
+  /** Answers stored before it have expired. The same for all statements of the request: none expires between two of them. */
+  readonly expiry: Date;
 }
 
 export interface Answer extends Omit<AnswerHead, 'row' | 'query'> {
@@ -83,7 +79,7 @@ export class IdempotencyService {
     closing: AccountClosing,
   ) {
     const { shape } = keys;
-    this.storing = shape.once(
+    this.storing = shape.prepared(
       'store an answer',
       () => `UPDATE ${shape.table} SET body = $3, head = $4, location = NULL, created_at = clock_timestamp()
         WHERE account_id = $1 AND key = $2`,
@@ -144,11 +140,16 @@ export class IdempotencyService {
     return this.runOnce(request, work, insert.rows);
   }
 
-  /** Stores the text of an answer, if interceptors have made another one of what the method returned. */
-  async keep({ accountId, key }: KeyedRequest, text: string | null): Promise<void> {
+  /**
+   * Stores the text that interceptors have made of an answer, unless one is stored already; null if they have made none.
+   * @returns the stored text; undefined if there is none, or the answer has expired meanwhile
+   */
+  async keep({ accountId, key }: KeyedRequest, text: string | null): Promise<string | undefined> {
     const keep = () => `UPDATE ${this.keys.shape.table}
-      SET head = jsonb_strip_nulls(head || jsonb_build_object('sent', $3::text)) WHERE account_id = $1 AND key = $2`;
-    await this.keys.send('keep a text', keep, [accountId, key, text]);
+      SET head = jsonb_strip_nulls(jsonb_build_object('sent', $3::text) || jsonb_strip_nulls(head))
+      WHERE account_id = $1 AND key = $2 RETURNING head ->> 'sent'`;
+    const [kept] = await this.keys.send('keep a text', keep, [accountId, key, text]);
+    return (kept?.[0] as string | null | undefined) ?? undefined;
   }
 
   /** @throws ApiError `idempotency_key_reused` for a key that another request has used */
@@ -205,12 +206,12 @@ export class IdempotencyService {
   }
 
   /** Claims a key for the open transaction; false if an answer that has not expired is stored under it. */
-  private async claim({ accountId, key, fingerprint }: KeyedRequest): Promise<boolean> {
+  private async claim({ accountId, key, fingerprint, expiry }: KeyedRequest): Promise<boolean> {
     const claim = () => `INSERT INTO ${this.keys.shape.table} AS kept (account_id, key, request_hash, body)
       VALUES ($1, $2, $3, '') ON CONFLICT (account_id, key) DO UPDATE
       SET request_hash = EXCLUDED.request_hash WHERE kept.created_at <= $4::timestamptz RETURNING 1`;
     try {
-      return (await this.keys.send('claim', claim, [accountId, key, fingerprint, expiry()])).length > 0;
+      return (await this.keys.send('claim', claim, [accountId, key, fingerprint, expiry])).length > 0;
     } catch (error) {
       if (codeOf(error) !== LOCKED) throw error;
       throw new ApiError('idempotency_key_in_use', undefined, { cause: error });
@@ -256,7 +257,7 @@ export class IdempotencyService {
     request: KeyedRequest,
     rows: FastRepository<ObjectLiteral> = this.keys,
   ): Promise<StoredAnswer | undefined> {
-    const { accountId, key } = request;
+    const { accountId, key, expiry } = request;
     const { table, selected } = rows.shape;
     const columns = selected.map(({ sql }) => `made.${sql}`).join(', ');
     const select =
@@ -264,24 +265,22 @@ export class IdempotencyService {
       FROM ${this.keys.shape.table} AS kept, LATERAL json_populate_record(NULL::${table},
         CASE WHEN kept.head ->> 'row' = '${table}' THEN kept.body::json END) AS made
       WHERE kept.account_id = $1 AND kept.key = $2 AND kept.created_at > $3::timestamptz`;
-    const [found] = await rows.send('find an answer', select, [accountId, key, expiry()]);
+    const [found] = await rows.send('find an answer', select, [accountId, key, expiry]);
     if (!found) return undefined;
     this.answered.set(nameOf(request), true);
     return answerIn(request, found as Parameters<typeof answerIn>[1], rows);
   }
 
   /** Deletes an expired answer that no sweep has deleted yet. */
-  private async forgetExpired({ accountId, key }: KeyedRequest): Promise<void> {
+  private async forgetExpired({ accountId, key, expiry }: KeyedRequest): Promise<void> {
     const { table } = this.keys.shape;
     const forget = () => `DELETE FROM ${table} WHERE account_id = $1 AND key = $2 AND created_at <= $3`;
-    await this.keys.send('forget', forget, [accountId, key, expiry()]);
+    await this.keys.send('forget', forget, [accountId, key, expiry]);
   }
 
   @Scheduled('sweep-idempotency-keys', '*/10 * * * *', { runsInEveryRole: true, concurrency: 1 })
-  async sweep(_payload: undefined, { signal }: Job): Promise<void> {
-    let count = BATCH;
-    while (count === BATCH && !signal.aborted)
-      [, count] = await this.keys.query<[unknown, number]>(SWEEP, [expiry()]);
+  sweep(_payload: undefined, { signal }: Job): Promise<void> {
+    return this.keys.sweep({ sql: 'created_at < $1', parameters: [oldestKept()] }, 'createdAt', signal);
   }
 }
 
@@ -289,7 +288,8 @@ function nameOf({ accountId, key }: Pick<KeyedRequest, 'accountId' | 'key'>): st
   return `${accountId} ${key}`;
 }
 
-function expiry(): Date {
+/** The time of the oldest answer that is repeated. */
+export function oldestKept(): Date {
   return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
 }
 

@@ -19,7 +19,7 @@ import {
   type AuthenticatedRequest,
   Declare,
   type Deferred,
-  finishing,
+  finish,
   hasBody,
   JsonText,
   makingDeferred,
@@ -35,6 +35,7 @@ import { fingerprintOf } from './fingerprint.js';
 import type { AnswerHead } from './idempotency-key.entity.js';
 import {
   type Answer,
+  oldestKept,
   IdempotencyService,
   type KeyedRequest,
   LIFETIME_HOURS,
@@ -46,38 +47,31 @@ const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
 type Keyed = RawBodyRequest<AuthenticatedRequest>;
 
+type Call = () => Promise<unknown>;
+
 /**
  * Makes a write with the header happen once: in a transaction that has claimed the key, or by the statement of the `Insert`
  * that the method returns.
  */
 @Injectable()
-abstract class IdempotencyInterceptor implements NestInterceptor {
-  constructor(protected readonly idempotency: IdempotencyService) {}
+class IdempotencyInterceptor implements NestInterceptor {
+  constructor(private readonly idempotency: IdempotencyService) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const [request, response] = context.getArgs<[Keyed, Response]>();
     const keyed = keyOf(request);
     if (!keyed) return next.handle();
     const call = () => lastValueFrom(next.handle() as Observable<unknown>, { defaultValue: undefined });
-    return from(this.answer(keyed, request, response, call));
+    const isInsert = request.operation.idempotent === 'insert';
+    return from(this[isInsert ? 'insert' : 'transaction'](keyed, request, response, call));
   }
 
-  /** Calls the method, or returns what it returned the first time, for the interceptors outside. */
-  protected abstract answer(
+  /** Calls the method in a transaction, or returns what it returned the first time, for the interceptors outside. */
+  private async transaction(
     keyed: KeyedRequest,
     request: Keyed,
     response: Response,
-    call: () => Promise<unknown>,
-  ): Promise<unknown>;
-}
-
-@Injectable()
-class TransactionInterceptor extends IdempotencyInterceptor {
-  protected async answer(
-    keyed: KeyedRequest,
-    request: Keyed,
-    response: Response,
-    call: () => Promise<unknown>,
+    call: Call,
   ): Promise<unknown> {
     const { operation } = request;
     const headOf = headSince(response);
@@ -91,29 +85,24 @@ class TransactionInterceptor extends IdempotencyInterceptor {
     const outcome = await this.idempotency.transaction(keyed, call, answerOf);
     if ('stored' in outcome) {
       await requireForBody(request);
-      return replay(outcome.stored, operation, response);
+      return this.replay(keyed, outcome.stored, operation, response);
     }
     const { status, body, sent } = outcome.answer;
-    finishing.set(response, {
-      status,
-      text: (json) => {
-        const text = json?.text ?? '';
-        if (text === body && sent !== null) return json;
-        return this.idempotency.keep(keyed, text === body ? null : text).then(() => json);
-      },
+    finish(response, status, (json) => {
+      if ((json?.text ?? '') !== body) return this.keep(keyed, json);
+      return sent === null ? this.idempotency.keep(keyed, null).then(() => json) : json;
     });
     return outcome.value;
   }
-}
 
-@Injectable()
-class InsertInterceptor extends IdempotencyInterceptor {
-  protected async answer(
+  /** Makes the row of the `Insert` that the method returns, or returns the row of the first time. */
+  private async insert(
     keyed: KeyedRequest,
     request: Keyed,
     response: Response,
-    call: () => Promise<unknown>,
+    call: Call,
   ): Promise<unknown> {
+    const { operation } = request;
     const headOf = headSince(response);
     let isMade = false;
     const make = async (insert: Deferred): Promise<object> => {
@@ -121,13 +110,12 @@ class InsertInterceptor extends IdempotencyInterceptor {
       const base = addressAbove(request, response) ?? null;
       const head = headOf();
       const outcome = await this.idempotency.insert(keyed, insert as Insert<ObjectLiteral>, head, base);
-      if ('stored' in outcome) return replay(outcome.stored, request.operation, response)!;
+      if ('stored' in outcome) return this.replay(keyed, outcome.stored, operation, response)!;
       const { value } = outcome;
-      finishing.set(response, {
-        status: head.status,
-        text: (json, body) =>
-          body === value || !json ? json : this.idempotency.keep(keyed, json.text).then(() => json),
-      });
+      if (base !== null) response.setHeader('Location', `${base}${(value as { id: string }).id}`);
+      finish(response, head.status, (json, shaped) =>
+        json && shaped !== value ? this.keep(keyed, json) : json,
+      );
       return value;
     };
     const value = await makingDeferred.run(make, call).catch(async (error: unknown) => {
@@ -135,8 +123,37 @@ class InsertInterceptor extends IdempotencyInterceptor {
       if (!isMade) await this.idempotency.requireUnused(keyed);
       throw error;
     });
-    if (!isMade) throw new Error(`${request.operation.id} has not returned its Insert`);
+    if (!isMade) throw new Error(`${operation.id} has not returned its Insert`);
     return value;
+  }
+
+  /**
+   * Sets the status, the headers and the text of a stored answer; returns its value, for the interceptors outside. An earlier
+   * release may have stored the body of an answer whose row is stored now.
+   */
+  private replay(
+    keyed: KeyedRequest,
+    { status, headers, row, body = '', sent }: StoredAnswer,
+    operation: OperationFacts,
+    response: Response,
+  ): object | undefined {
+    response.statusCode = status;
+    for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
+    response.setHeader('Idempotency-Replayed', 'true');
+    const value = row ?? (body === '' ? undefined : valueIn(operation, body));
+    // Interceptors make the text again only of a value that is certainly what they got first.
+    const isExact = row || sent === null || (value && operation.serialize?.(value).text === body);
+    const text = sent ?? (isExact ? undefined : body || undefined);
+    if (text !== undefined) finish(response, status, () => new JsonText(text));
+    else if (value)
+      finish(response, status, (json, shaped) => (json && shaped !== value ? this.keep(keyed, json) : json));
+    return value;
+  }
+
+  /** Stores a text that interceptors have made; of several that repetitions of one moment make, all answer the first. */
+  private async keep(keyed: KeyedRequest, json: JsonText | undefined): Promise<JsonText | undefined> {
+    const kept = await this.idempotency.keep(keyed, json?.text ?? '');
+    return kept ? new JsonText(kept) : json;
   }
 }
 
@@ -150,35 +167,18 @@ function keyOf(request: Keyed): KeyedRequest | undefined {
   if (typeof key !== 'string' || !VISIBLE.test(key))
     throw new ApiError('validation_failed', `${HEADER} must be 1 to 255 visible ASCII characters.`);
   const query = /\?.+/s.exec(url)?.[0] ?? '';
-  return { accountId, key, query, fingerprint: fingerprintOf(request) };
+  return { accountId, key, query, fingerprint: fingerprintOf(request), expiry: oldestKept() };
 }
 
 /** Returns the status of an answer, and the headers that were set from now on. */
 function headSince(response: Response): () => Pick<Answer, 'status' | 'headers'> {
-  const earlier: Record<string, unknown> = { ...response.getHeaders() };
+  const earlier = response.getHeaders();
   return () => {
     const set = Object.entries(response.getHeaders()).filter(
       ([name, content]) => content !== undefined && !isDeepStrictEqual(content, earlier[name]),
     );
     return { status: response.statusCode, headers: Object.fromEntries(set) as AnswerHead['headers'] };
   };
-}
-
-/**
- * Sets the status, the headers and the text of a stored answer; returns its value, for the interceptors outside. An earlier
- * release may have stored the body of an answer whose row is stored now.
- */
-function replay(stored: StoredAnswer, operation: OperationFacts, response: Response): object | undefined {
-  const { status, headers, row, body = '', sent } = stored;
-  response.statusCode = status;
-  for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
-  response.setHeader('Idempotency-Replayed', 'true');
-  const value = row ?? (body === '' ? undefined : valueIn(operation, body));
-  // Interceptors make the text again only of a value that is certainly what they got first.
-  const isExact = row || sent === null || (value && operation.serialize?.(value).text === body);
-  const text = sent ?? (isExact ? undefined : body || undefined);
-  if (text !== undefined) finishing.set(response, { status, text: () => new JsonText(text) });
-  return value;
 }
 
 /** The body of an answer. @throws Error for an answer that is not JSON, and could not be repeated byte for byte */
@@ -228,7 +228,7 @@ export function Idempotent(): MethodDecorator;
 export function Idempotent(only: 'insert'): InsertDecorator;
 export function Idempotent(only?: 'insert'): MethodDecorator {
   return applyDecorators(
-    UseInterceptors(only ? InsertInterceptor : TransactionInterceptor),
+    UseInterceptors(IdempotencyInterceptor),
     MakesDeferred(),
     ApiHeader({
       name: HEADER,
@@ -236,6 +236,6 @@ export function Idempotent(only?: 'insert'): MethodDecorator {
       required: false,
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
     }),
-    Declare({ idempotent: true }),
+    Declare({ idempotent: only ?? true }),
   );
 }
