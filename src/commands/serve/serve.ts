@@ -56,6 +56,13 @@ export async function boot(
   return startOnDatabase(config, schema, start, stopping);
 }
 
+/** Milliseconds between two messages of a worker that its event loop runs. */
+export const ALIVE_MS = 1_000;
+
+export interface Alive {
+  type: 'alive';
+}
+
 /** The message of a worker to the primary once it listens. */
 export interface Serving extends Pick<RunningService, 'url' | 'notes'> {
   type: 'serving';
@@ -76,6 +83,7 @@ export async function bootWorker(
   const service = await serve(config, log, parts, stopping);
   const { url, notes } = service;
   process.send!({ type: 'serving', url, notes } satisfies Serving);
+  setInterval(() => process.send!({ type: 'alive' } satisfies Alive), ALIVE_MS).unref();
   return service;
 }
 
