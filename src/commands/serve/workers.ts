@@ -18,12 +18,14 @@ import {
 import { installJobs } from '../../platform/jobs/index.js';
 import { cannotListen, claimPort, OperatorError } from '../../platform/process/index.js';
 import { type Log, Metrics, NestLogger, WorkerMetrics } from '../../platform/telemetry/index.js';
-import { type Alive, ALIVE_MS, type RunningService, type Serving } from './serve.js';
+import type { Alive, RunningService, Serving } from './serve.js';
 
 /** Consecutive workers that end before they serve, after which the primary gives up. */
 const MAX_FAILURES = 5;
 /** Milliseconds before a worker that has not served is replaced. */
 const PAUSE_MS = 200;
+/** Milliseconds between two looks for silent workers: workers send a message as often. */
+const LOOK_MS = 1_000;
 /** Messages in a row that a worker may miss before it is replaced: it is suspended, or in an endless loop. */
 const MAX_SILENCE = 5;
 /** Milliseconds beyond the grace period after which a worker that does not end, such as a suspended one, is killed. */
@@ -133,7 +135,7 @@ export class Workers {
     });
     this.environment.PORT = String(port);
     for (let i = 0; i < WORKERS; i++) this.fork();
-    setInterval(() => this.killSilent(), ALIVE_MS).unref();
+    setInterval(() => this.killSilent(), LOOK_MS).unref();
     const outcome = await Promise.race([this.started.promise, this.failure]);
     if (outcome instanceof Error) throw outcome;
     return outcome;
