@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import {
   call,
@@ -141,13 +142,13 @@ describe('An export', () => {
     const content = Buffer.from(Array.from({ length: 300 }, (_, i) => i % 256));
     await query(
       service.databaseUrl,
-      `CREATE TABLE "Photos '\\" (id bigint, account_id bigint, "a ""name" text, content bytea, facts jsonb, pin bytea, code text);
+      `CREATE TABLE "Photos '\\" (id bigint, account_id bigint, "a ""name" text, content bytea, facts jsonb, pin bytea, code text, r text, note json);
        COMMENT ON COLUMN "Photos '\\".pin IS 'secret';
        COMMENT ON COLUMN "Photos '\\".code IS 'secret: of the door'`,
     );
     await query(
       service.databaseUrl,
-      `INSERT INTO "Photos '\\" VALUES (9223372036854775807, $1, 'x', $2, '{"n": null}', '\\x00', 'c'), (1, 0, '', '', '{}', '', '')`,
+      `INSERT INTO "Photos '\\" VALUES (9223372036854775807, $1, 'x', $2, '{"n": null}', '\\x00', 'c', 'r', E'{\n"a": "b\\\\n"\r\n}'), (1, 0, '', '', '{}', '', '', '', '{}')`,
       [id, content],
     );
     const { stdout } = await run(['accounts', 'export', email]);
@@ -161,6 +162,8 @@ describe('An export', () => {
         'a "name': 'x',
         content: content.toString('base64'),
         facts: { n: null },
+        r: 'r',
+        note: { a: 'b\n' },
       },
     });
   });
@@ -253,6 +256,68 @@ describe('A command that fails', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/^petstore: [^\n]+\n$/);
     expect(stderr).toMatch(why);
+  });
+});
+
+describe('The program petstore', () => {
+  const FILE = 'dist/src/commands/petstore.js';
+  const PROGRAM = join(ROOT, FILE);
+  /** A folder whose package.json says what it has of features, with the program elsewhere. */
+  const folderWith = (packageJson: object) => {
+    const cwd = newFolder();
+    writeFileSync(join(cwd, 'package.json'), JSON.stringify(packageJson));
+    return cwd;
+  };
+  const unbuilt = () => folderWith({ petstore: { features: 'dist/features.js' } });
+  const withoutNone = () => folderWith({ petstore: { without: ['nothing'] } });
+  const repository = () => {
+    const cwd = folderWith({ scripts: { migrate: 'petstore migrate' } });
+    mkdirSync(join(cwd, 'src'));
+    return cwd;
+  };
+  const image = () => {
+    const cwd = newFolder();
+    for (const part of ['dist/src', 'dist/docs'])
+      cpSync(join(ROOT, part), join(cwd, part), { recursive: true });
+    cpSync(join(ROOT, 'package.json'), join(cwd, 'package.json'));
+    symlinkSync(join(ROOT, 'node_modules'), join(cwd, 'node_modules'));
+    return cwd;
+  };
+
+  test.each<[string, string, RegExp, () => string]>([
+    ['features that are not built', 'admin accounts list', /no dist\/features\.js.*npm run build/, unbuilt],
+    ['features that are not built', 'openapi', /no dist\/features\.js.*npm run build/, unbuilt],
+    [
+      'an unknown feature to leave out',
+      'admin accounts list',
+      /no feature nothing to leave out/,
+      withoutNone,
+    ],
+    ['an unknown feature to leave out', 'openapi', /no feature nothing to leave out/, withoutNone],
+    ['an empty database', 'admin accounts list', /Run `npm run migrate` first/, repository],
+    [
+      'an empty database',
+      'admin accounts list',
+      /Run `node dist\/src\/commands\/petstore\.js migrate`/,
+      image,
+    ],
+    ['generators', 'new clinic', /An image has no generators/, image],
+  ])('says of %s in one line what to do, and ends with 1: %s', async (_what, line, why, folder) => {
+    const cwd = folder();
+    const env = { DATABASE_URL: await createDatabase() };
+    const args = [folder === image ? FILE : PROGRAM, ...line.split(' ')];
+    const { code, stdout, stderr } = await runNode(args, { cwd, env });
+    expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(/^petstore: [^\n]+\n$/)]);
+    expect(stderr).toMatch(why);
+  });
+
+  test.each([
+    [['--help'], 0],
+    [[], 2],
+  ])('says how it is used: petstore %s', async (args, code) => {
+    const ran = await runNode([PROGRAM, ...args]);
+    expect(ran.code).toBe(code);
+    expect(ran.stdout + ran.stderr).toMatch(/^Usage: petstore <start \| migrate \| .*doctor.*>/);
   });
 });
 

@@ -3,7 +3,7 @@ import { readConfig } from '../config.js';
 import type { Parts } from '../load-features.js';
 import { buildDocument, HERE } from '../platform/docs/index.js';
 import { takeOverLog } from '../platform/telemetry/index.js';
-import { assembleApplication } from './serve/application.js';
+import { assembleApplication } from './serve/serve.js';
 
 /**
  * Writes `openapi.json` for the default configuration and the default address, with relative servers. Starts nothing: the

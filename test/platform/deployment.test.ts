@@ -1,7 +1,9 @@
 import { once } from 'node:events';
-import { globSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { cpSync, globSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { ApiError } from '../../src/platform/api/api-error.js';
 import { Config } from '../../src/config.js';
 import { expectError, send } from '../../src/testing/client.js';
@@ -16,6 +18,7 @@ import {
   read,
   yaml11,
 } from '../support/manifests.js';
+import { newFolder, removeFolders } from '../support/npm.js';
 import { freePorts } from '../support/ports.js';
 import { sharedService, type TestedService } from '../../src/testing/service.js';
 
@@ -25,6 +28,8 @@ const container = ({ spec }: Manifest) => spec.template.spec.containers[0];
 
 const isSelected = (selector: Labels, labels: Labels = {}) =>
   Object.entries(selector).every(([name, value]) => labels[name] === value);
+
+afterAll(removeFolders);
 
 describe('The manifests for Kubernetes', () => {
   test('are all listed', () => {
@@ -88,6 +93,20 @@ describe('The manifests for Kubernetes', () => {
   });
 });
 
+test('The checks of a change go on in a clone that lacks the commit before', () => {
+  const cwd = newFolder();
+  const [lines] = /^base=[^]*?^night=.*$/m.exec(read('.ci/run'))!;
+  cpSync('test/long/subjects.js', join(cwd, 'test/long/subjects.js'));
+  const author = '-c user.name=x -c user.email=x@x.example';
+  const clone = `git init --quiet; git add .; git ${author} commit --quiet --message=x`;
+  const script = `${clone}\n${lines}\necho "and goes on: $night"`;
+  const printed = execFileSync('bash', ['-euo', 'pipefail', '-c', script], {
+    cwd,
+    stdio: ['ignore', 'pipe'],
+  });
+  expect(String(printed)).toBe('and goes on: \n');
+});
+
 test('Docker Compose gives the proxy and the service the time that a stop may take', () => {
   const { api, worker, proxy } = yaml11(read('compose.yaml')).services;
   const [, hardStop] = /hard-stop-after (\d+)s/.exec(read('deploy/compose/haproxy.cfg'))!;
@@ -121,7 +140,9 @@ describe('What is deployed', () => {
     const { migrate, api, worker } = yaml11(read('compose.yaml')).services;
     const inCompose = [migrate, api, worker].flatMap(({ environment }) => Object.keys(environment));
     const given = new Set([...inKubernetes.map(({ name }) => name), ...inOverlays, ...inCompose]);
-    expect(given.difference(new Set(Object.keys(new Config())))).toEqual(new Set());
+    // The driver of PostgreSQL reads the last one.
+    const known = new Set([...Object.keys(new Config()), 'PGPASSWORD']);
+    expect(given.difference(known)).toEqual(new Set());
   });
 
   test('runs on the Node that the project pins, in the build and in the image', () => {

@@ -91,20 +91,22 @@ test('The port of the API has no metrics, and that of the metrics nothing else',
   }
 });
 
-test('A worker that is stopped costs a scrape its own figures alone', async () => {
+test('A worker that is suspended costs a scrape its own figures alone', async () => {
   const [stopped, other] = workers() as [number, number];
   const answered = (samples: Awaited<ReturnType<typeof metrics>>) =>
     [stopped, other].map((pid) => valueOf(samples, 'petstore_worker_answered', { pid: String(pid) }));
   expect(answered(await metrics())).toEqual([1, 1]);
   process.kill(stopped, 'SIGSTOP');
-  try {
-    // What was read just before is given again for a second.
-    await eventually(async () => answered(await metrics())[0] === 0);
-    for (const scrape of await everywhere(metrics, 40)) expect(answered(scrape)).toEqual([0, 1]);
-  } finally {
-    process.kill(stopped, 'SIGCONT');
-  }
-  await eventually(async () => answered(await metrics())[0] === 1);
+  // What was read just before is given again for a second.
+  await eventually(async () => answered(await metrics())[0] === 0);
+  for (const scrape of await everywhere(metrics, 40)) expect(answered(scrape)).toEqual([0, 1]);
+});
+
+test('A worker that does not answer for some seconds is replaced, and requests go to others', async () => {
+  await eventually(() => /A worker has not answered for 5 seconds/.test(service.output()));
+  await eventually(async () => valueOf(await metrics(), 'petstore_database_connections_max') === 2 * 10);
+  const key = await createKey(service);
+  expect(statusesOf(await everywhere(() => listPets(key)))).toEqual(new Set([200]));
 });
 
 test('The workers count the requests of a key together', async () => {

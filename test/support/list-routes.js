@@ -1,4 +1,4 @@
-import { createApplication } from '../../dist/src/commands/serve/application.js';
+import { createApplication } from '../../dist/src/commands/serve/serve.js';
 import { readConfig } from '../../dist/src/config.js';
 import { loadParts } from '../../dist/src/load-features.js';
 import { openLog } from '../../dist/src/platform/telemetry/log.js';

@@ -21,8 +21,7 @@ import { type AuditFilter, AuditLog } from '../../platform/safeguards/index.js';
 import { type CommandEnvironment, CommandLine } from '../command.js';
 import { withContext } from './context.js';
 import { exportAccount } from './export-account.js';
-import { Operator, OPERATOR } from './operator.js';
-import { auditLines, fieldsOf } from './output.js';
+import { auditLines, fieldsOf, Operator, OPERATOR } from './operator.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- as commander's actions
 type Action = (operator: Operator, ...given: any[]) => Promise<void>;

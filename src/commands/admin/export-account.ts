@@ -21,6 +21,9 @@ const TABLES = `
   HAVING bool_or(attname = 'account_id') OR oid = 'accounts'::regclass
   ORDER BY oid <> 'accounts'::regclass, relname`;
 
+/** The row, whatever its columns are called, on one line: a column of JSON keeps line breaks, which are never in its texts. */
+const ROW = `translate(row_to_json(r.*)::text, E'\\n\\r', '  ')`;
+
 interface Table {
   name: string;
   /** For FROM. */
@@ -53,5 +56,5 @@ export async function exportAccount(
 
 function linesOf({ name, source, columns, isOwned }: Table): string {
   const rows = `SELECT ${columns} FROM ${source} WHERE ${isOwned ? 'account_id' : 'id'} = $1`;
-  return `SELECT '{"table":${JSON.stringify(name).replaceAll("'", "''")},"row":' || row_to_json(r) || '}' AS line FROM (${rows}) AS r`;
+  return `SELECT '{"table":${JSON.stringify(name).replaceAll("'", "''")},"row":' || ${ROW} || '}' AS line FROM (${rows}) AS r`;
 }

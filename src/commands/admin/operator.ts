@@ -7,8 +7,8 @@ import { AccountsService } from '../../auth/accounts.service.js';
 import { Identities } from '../../auth/identities.js';
 import { type Caller, fieldsIn, isInt64Text, type Page, type PageQuery } from '../../platform/api/index.js';
 import { OperatorError } from '../../platform/process/index.js';
+import type { AuditRecord } from '../../platform/safeguards/index.js';
 import type { CommandLine } from '../command.js';
-import { asJson, asTable, type Fields, fieldsOf, toObject } from './output.js';
 
 /** The author of a command's changes, for the audit log. */
 export const OPERATOR = { isOperator: true };
@@ -103,4 +103,69 @@ async function* pagesOf<Row extends { id: string }>(
     yield page.items.map((item) => fieldsOf(type, item));
     cursor = page.next;
   } while (cursor !== undefined);
+}
+
+/** The fields of a row, with values as JSON. */
+export type Fields = Record<string, string>;
+
+type Pages = Iterable<Fields[]> | AsyncIterable<Fields[]>;
+
+/** The fields of an item by its DTO class, as in an answer of the API. */
+export function fieldsOf(type: Type, item: object): Fields {
+  const values = item as Record<string, unknown>;
+  const given = fieldsIn(type).filter(([name]) => values[name] !== undefined && values[name] !== null);
+  return Object.fromEntries(given.map(([name, field]) => [name, field.write(values[name])]));
+}
+
+function toObject(row: Fields): string {
+  const fields = Object.entries(row).map(([name, value]) => `${JSON.stringify(name)}: ${value}`);
+  return `{ ${fields.join(', ')} }`;
+}
+
+async function* asJson(pages: Pages): AsyncGenerator<string> {
+  let before = '[';
+  for await (const page of pages)
+    for (const row of page) {
+      yield before + toObject(row);
+      before = ',';
+    }
+  yield before === '[' ? '[]' : ']';
+}
+
+/** The lines of a table. A column is as wide as its widest text so far. */
+async function* asTable(names: string[], pages: Pages): AsyncGenerator<string> {
+  const widths = names.map(() => 0);
+  let head = [names];
+  for await (const page of pages) {
+    if (page.length === 0) continue;
+    const lines = [...head, ...page.map((row) => names.map((name) => cell(row[name])))];
+    for (const line of lines)
+      for (const [i, shown] of line.entries()) widths[i] = Math.max(widths[i]!, shown.length);
+    const pad = (shown: string, i: number) => shown.padEnd(widths[i]!);
+    yield lines.map((line) => line.map(pad).join('  ').trimEnd()).join('\n');
+    head = [];
+  }
+  if (head.length > 0) yield 'None.';
+}
+
+/** Escaped as in JSON: a name may hold terminal escape sequences. */
+function cell(json = ''): string {
+  return json
+    .replace(/^"(.*)"$/, '$1')
+    .replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
+}
+
+/** Fields to print as numbers, if they are; a request id is a text, even of digits alone. */
+const IDS = new Set(['accountId', 'keyId', 'subjectId']);
+
+/** Records as lines of JSON, without null values. Ids keep all digits. */
+export async function* auditLines(records: AsyncIterable<AuditRecord>): AsyncGenerator<string> {
+  for await (const { id: _id, createdAt: at, ...rest } of records) {
+    const given = Object.entries({ at, ...rest }).filter(([, value]) => value !== null);
+    const fields = given.map(([name, value]) => {
+      const isId = IDS.has(name) && typeof value === 'string' && isInt64Text(value);
+      return [name, isId ? JSON.rawJSON(value) : value];
+    });
+    yield JSON.stringify(Object.fromEntries(fields));
+  }
 }

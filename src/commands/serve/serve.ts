@@ -1,17 +1,22 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { INestApplicationContext } from '@nestjs/common';
+import { type INestApplicationContext, VersioningType } from '@nestjs/common';
+import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-options.interface.js';
+import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { NextFunction, Request, Response } from 'express';
+import { AppModule } from '../../app.module.js';
 import { DemoKey } from '../../auth/demo-key.js';
 import type { Config } from '../../config.js';
 import type { Parts } from '../../load-features.js';
+import { ApiError } from '../../platform/api/index.js';
 import { type OpenDatabase, startOnDatabase } from '../../platform/database/index.js';
-import { guardPromises, type HttpAdapter } from '../../platform/http/index.js';
+import { HEADER_NAMES, serveDocument, serveSite } from '../../platform/docs/index.js';
+import { guardPromises, HttpAdapter, ROUTING } from '../../platform/http/index.js';
 import { installJobs } from '../../platform/jobs/index.js';
 import { cannotListen, StartBlock, type Stoppable } from '../../platform/process/index.js';
-import type { Log } from '../../platform/telemetry/index.js';
-import { createApplication } from './application.js';
+import { type Log, NestLogger, PROBES } from '../../platform/telemetry/index.js';
 
 /** A running service. `stop` lets accepted requests finish, then closes everything. */
 export interface RunningService extends Stoppable {
@@ -50,6 +55,13 @@ export async function boot(
   return startOnDatabase(config, schema, start, stopping);
 }
 
+/** Milliseconds between two messages of a worker that its event loop runs. */
+const ALIVE_MS = 1_000;
+
+export interface Alive {
+  type: 'alive';
+}
+
 /** The message of a worker to the primary once it listens. */
 export interface Serving extends Pick<RunningService, 'url' | 'notes'> {
   type: 'serving';
@@ -70,6 +82,7 @@ export async function bootWorker(
   const service = await serve(config, log, parts, stopping);
   const { url, notes } = service;
   process.send!({ type: 'serving', url, notes } satisfies Serving);
+  setInterval(() => process.send!({ type: 'alive' } satisfies Alive), ALIVE_MS).unref();
   return service;
 }
 
@@ -138,4 +151,63 @@ function addressOf(app: NestExpressApplication, otherPort?: number): string {
   const isEverywhere = address === '::' || address === '0.0.0.0';
   const host = isEverywhere ? 'localhost' : family === 'IPv6' ? `[${address}]` : address;
   return `http://${host}:${otherPort ?? port}`;
+}
+
+/** Builds the service on a migrated database, ready to listen. On failure, stops the modules that have started. */
+export async function createApplication(
+  config: Config,
+  log: Log,
+  parts: Parts,
+): Promise<NestExpressApplication> {
+  const app = await assembleApplication(config, log, parts);
+  try {
+    app.setLocal('baseUrl', config.BASE_URL);
+    app.set('trust proxy', config.TRUST_PROXY);
+    if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
+    if (config.ROLE === 'worker') app.use(onlyProbes);
+    else serveSite(app, config, serveDocument(app, config));
+    return await app.init();
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+}
+
+/** Assembles the modules. @param preview creates no providers, so nothing connects or runs: for the OpenAPI document */
+export async function assembleApplication(
+  config: Config,
+  log: Log,
+  parts: Parts,
+  { preview = false }: { preview?: boolean } = {},
+): Promise<NestExpressApplication> {
+  const app = await NestFactory.create<NestExpressApplication>(
+    AppModule.with(config, log, parts),
+    new HttpAdapter(config),
+    {
+      abortOnError: false,
+      bodyParser: false,
+      logger: preview ? false : new NestLogger(log),
+      preview,
+      ...ROUTING,
+    },
+  );
+  app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+  return app;
+}
+
+/** The permissions of other origins. No cookies are involved, so any request header is allowed, such as tracing's. */
+function corsOptions(origins: string): CorsOptions {
+  return {
+    origin: origins.split(','),
+    exposedHeaders: ['Allow', ...HEADER_NAMES],
+    maxAge: 600,
+    // The service answers OPTIONS itself, with `Allow`.
+    preflightContinue: true,
+  };
+}
+
+/** Answers 404 to all requests but those of orchestrators and Prometheus. */
+function onlyProbes({ path }: Request, _response: Response, next: NextFunction): void {
+  if (!PROBES.test(path)) throw new ApiError('route_not_found');
+  next();
 }

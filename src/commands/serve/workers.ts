@@ -12,12 +12,16 @@ import { ErrorFilter, HttpAdapter, MetricsController, ROUTING } from '../../plat
 import { installJobs } from '../../platform/jobs/index.js';
 import { cannotListen, claimPort, OperatorError } from '../../platform/process/index.js';
 import { type Log, Metrics, NestLogger, WorkerMetrics } from '../../platform/telemetry/index.js';
-import type { RunningService, Serving } from './serve.js';
+import type { Alive, RunningService, Serving } from './serve.js';
 
 /** Consecutive workers that end before they serve, after which the primary gives up. */
 const MAX_FAILURES = 5;
 /** Milliseconds before a worker that has not served is replaced. */
 const PAUSE_MS = 200;
+/** Milliseconds between two looks for silent workers: workers send a message as often. */
+const LOOK_MS = 1_000;
+/** Messages in a row that a worker may miss before it is replaced: it is suspended, or in an endless loop. */
+const MAX_SILENCE = 5;
 /** Milliseconds beyond the grace period after which a worker that does not end, such as a suspended one, is killed. */
 const END_MS = 5_000;
 
@@ -96,7 +100,8 @@ export class Workers {
   private readonly logger = new Logger('Workers');
   /** The workers that have not ended, each with a promise of its end. */
   private readonly exits = new Map<Worker, Promise<unknown>>();
-  private readonly serving = new Set<Worker>();
+  /** The workers that serve, each with how often this process has looked since it was last heard. */
+  private readonly serving = new Map<Worker, number>();
   private readonly started = Promise.withResolvers<Serving>();
   private failures = 0;
   private isEnding = false;
@@ -123,6 +128,7 @@ export class Workers {
     });
     this.environment.PORT = String(port);
     for (let i = 0; i < WORKERS; i++) this.fork();
+    setInterval(() => this.killSilent(), LOOK_MS).unref();
     const outcome = await Promise.race([this.started.promise, this.failure]);
     if (outcome instanceof Error) throw outcome;
     return outcome;
@@ -151,13 +157,25 @@ export class Workers {
     this.exits.set(worker, once(worker, 'exit'));
     // Emitted for a message to a worker that has just ended; `exit` is handled below.
     worker.on('error', () => {});
-    worker.on('message', (message: Serving | { type?: undefined } | null) => {
+    worker.on('message', (message: Serving | Alive | { type?: undefined } | null) => {
+      if (message?.type === 'alive' && this.serving.has(worker)) this.serving.set(worker, 0);
       if (message?.type !== 'serving') return;
       this.failures = 0;
-      this.serving.add(worker);
+      this.serving.set(worker, 0);
       if (this.serving.size === this.config.WORKERS) this.started.resolve(message);
     });
     worker.once('exit', (code, signal) => void this.replace(worker, signal ?? `exit code ${code}`));
+  }
+
+  /** Counted in looks of this process, so that nobody is killed after all were suspended together. */
+  private killSilent(): void {
+    if (this.isOver) return;
+    for (const [worker, silence] of this.serving) {
+      this.serving.set(worker, silence + 1);
+      if (silence !== MAX_SILENCE) continue;
+      this.logger.warn(`A worker has not answered for ${MAX_SILENCE} seconds, and is killed`);
+      worker.process.kill('SIGKILL');
+    }
   }
 
   private async replace(worker: Worker, how: string): Promise<void> {
