@@ -15,6 +15,7 @@ import {
   countHeader,
   operationOf,
   requirePermission,
+  type RoutedRequest,
 } from '../platform/api/index.js';
 import { Exchange } from '../platform/http/index.js';
 import { AuthLimiter, KeyLimiter } from '../platform/safeguards/index.js';
@@ -86,16 +87,16 @@ export class AuthGuard implements CanActivate {
     const { seconds, sunset, readsBody } = request.operation;
     if (sunset) applySunset(sunset, Date.now(), response);
     if (seconds !== undefined) exchange.setTimeLimit(seconds * 1_000);
-    if (readsBody) request.checkBody = (isLate) => this.checkBody(request, response, isLate);
+    if (readsBody) request.checkBody = this.checkBody;
     return true;
   }
 
   /** Refuses, before anything else looks at a body, what its caller may not send. */
-  private async checkBody(request: AuthenticatedRequest, response: Response, isLate: boolean): Promise<void> {
-    if (isLate) await this.checkAgain(request, response);
+  private readonly checkBody = async (request: RoutedRequest, response: Response, isLate: boolean) => {
+    if (isLate) await this.checkAgain(request as AuthenticatedRequest, response);
     const { signUp } = request.operation;
     if (signUp) await this.invitations.require((request.body as { invitation?: unknown } | null)?.invitation);
-  }
+  };
 
   /**
    * Checks the key or password again after a late body: it may have been revoked or changed meanwhile, or the account

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, SocketAddress } from 'node:net';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import ipaddr from 'ipaddr.js';
 import type { OperationFacts } from './operation.js';
 import type { Credentials } from './permissions.js';
@@ -134,10 +134,11 @@ export function aboveVersions(baseUrl: string): string {
 export interface RoutedRequest extends Request {
   operation: OperationFacts;
   /**
-   * Checks of the guard that need the body, to be made once it is read; undefined if no body is to be read.
+   * Checks of the guard that need the body, to be made once it is read; undefined if no body is to be read. The same function for
+   * all requests: with closures, V8's scavenges kept each request, and promoted 2.5 of 25 MB in creates instead of 0.7.
    * @param isLate whether the body arrived so late that the credentials may have changed
    */
-  checkBody?: (isLate: boolean) => Promise<void>;
+  checkBody?: (request: RoutedRequest, response: Response, isLate: boolean) => Promise<void>;
 }
 
 /** A request that the guard has admitted, with its account. */

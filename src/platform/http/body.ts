@@ -51,7 +51,7 @@ export const BODY_READER: NestInterceptor = {
     const { checkBody } = request;
     // A controller and a method that it inherits may both have this interceptor.
     request.checkBody = undefined;
-    if (checkBody) await checkBody(await readBody(request, response));
+    if (checkBody) await checkBody(request, response, await readBody(request, response));
     return next.handle();
   },
 };
