@@ -69,11 +69,9 @@ export class Belongings {
 
   static async of(service: TestedService, facts: Facts = {}): Promise<Belongings> {
     const account = await createCheapAccount(service);
-    const { database } = await connect(service.databaseUrl);
-    await database.destroy();
-    const { entityMetadatas } = database;
     const key = await createKey(service, account);
-    const all = new Belongings(service, account, key, entityMetadatas, facts.tables ?? {});
+    const entities = await (known ??= entitiesOf(service));
+    const all = new Belongings(service, account, key, entities, facts.tables ?? {});
     // Those that others are below come first.
     for (const one of COLLECTIONS.toSorted((a, b) => a.split('{').length - b.split('{').length))
       all.kept.set(one, await all.make(one));
@@ -217,6 +215,15 @@ export class Belongings {
       }),
     );
   }
+}
+
+let known: Promise<readonly EntityMetadata[]> | undefined;
+
+/** The entities of the service, the same on any of its databases. */
+async function entitiesOf({ databaseUrl }: TestedService): Promise<readonly EntityMetadata[]> {
+  const { database } = await connect(databaseUrl);
+  await database.destroy();
+  return database.entityMetadatas;
 }
 
 let movedDays = 0;
