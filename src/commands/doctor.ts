@@ -4,11 +4,11 @@ import type { Config } from '../config.js';
 import {
   connectionsOf,
   explain,
+  LIMITS,
   loadMigrations,
   type Migration,
   prepareSession,
   sessionClient,
-  TIMEOUTS,
 } from '../platform/database/index.js';
 import {
   addressIn,
@@ -212,13 +212,7 @@ const IDENTITY = `
   FROM pg_control_system()`;
 
 /** A time-out of one millisecond less than the service's is in force only if no pooler has dropped it. */
-const MARK = TIMEOUTS.statement - 1;
-
-const LIMITS = {
-  statement_timeout: TIMEOUTS.statement,
-  lock_timeout: TIMEOUTS.lock,
-  idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
-};
+const MARK = LIMITS.statement_timeout - 1;
 
 const SESSION = `
   SELECT current_user AS role, current_setting('statement_timeout') <> '${MARK}ms' AS "isPooled",

@@ -10,7 +10,7 @@ import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/Postgres
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
 import { lendingPg, type Slow } from './lent-pool.js';
-import { CHECK_CLIENT, prepareSession, TIMEOUTS } from './session-settings.js';
+import { CHECK_CLIENT, LIMITS, prepareSession, TIMEOUTS } from './session-settings.js';
 import { answered503 } from './unavailable.js';
 
 /**
@@ -34,9 +34,7 @@ export function poolOptions(config: Config): ConnectionOptions {
     max: config.DATABASE_POOL_SIZE,
     // With `pipeline`, this time-out closes the connection.
     query_timeout: TIMEOUTS.silence,
-    statement_timeout: TIMEOUTS.statement,
-    lock_timeout: TIMEOUTS.lock,
-    idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
+    ...LIMITS,
   };
   return {
     type: 'postgres',

@@ -14,5 +14,5 @@ export { withoutDeadline } from './lent-pool.js';
 export { loadMigrations, migrate, type Migration } from './migrate.js';
 export { openDatabase, type OpenDatabase, reachDatabase, startOnDatabase } from './open.js';
 export { RowStreams, type Sql } from './row-streams.js';
-export { prepareSession, TIMEOUTS } from './session-settings.js';
+export { LIMITS, prepareSession, TIMEOUTS } from './session-settings.js';
 export { SharedLookUps, SharedRead } from './shared-reads.js';

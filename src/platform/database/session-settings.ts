@@ -40,6 +40,13 @@ export const TIMEOUTS = {
   start: 5_000,
 };
 
+/** The time-outs that a connection for requests asks its server for. */
+export const LIMITS = {
+  statement_timeout: TIMEOUTS.statement,
+  lock_timeout: TIMEOUTS.lock,
+  idle_in_transaction_session_timeout: TIMEOUTS.idleInTransaction,
+};
+
 /** Settings that the statements of the service and of TypeORM rely on, whatever the server, the database or the role sets. */
 const SETTINGS = {
   datestyle: 'ISO, MDY',
