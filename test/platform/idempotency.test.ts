@@ -89,6 +89,24 @@ describe('Idempotency-Key', () => {
     }
   });
 
+  test('answers 422 to a body that cannot be read under a used key, and the reason under another key', async () => {
+    const write = async (retryKey: string, content: Record<string, string>, body: string) => {
+      const headers = { Authorization: `Bearer ${key}`, 'Idempotency-Key': retryKey, ...content };
+      return (await fetch(`${service.url}/v1/pets`, { method: 'POST', headers, body })).status;
+    };
+    const json = { 'Content-Type': 'application/json' };
+    const [used, unused] = [randomUUID(), randomUUID()];
+    expect((await post('/v1/pets', PET, used)).status).toBe(201);
+    for (const [status, content, body] of [
+      [400, json, '{'],
+      [400, { ...json, 'Content-Encoding': 'gzip' }, '{}'],
+      [413, json, ' '.repeat(200_000)],
+      [400, { 'Content-Type': 'text/plain' }, 'Luna'],
+      [415, { ...json, 'Content-Encoding': 'compress' }, '{}'],
+    ] as const)
+      expect([await write(unused, content, body), await write(used, content, body)]).toEqual([status, 422]);
+  });
+
   test('answers 422 to the same body under the same key on another path', async () => {
     const both = { ...PET, name: randomUUID() };
     expect((await post('/v1/pets', both, both.name)).status).toBe(201);

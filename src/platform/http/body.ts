@@ -51,10 +51,20 @@ export const BODY_READER: NestInterceptor = {
     const { checkBody } = request;
     // A controller and a method that it inherits may both have this interceptor.
     request.checkBody = undefined;
-    if (checkBody) await checkBody(request, response, await readBody(request, response));
+    if (checkBody) {
+      const isLate = await readBody(request, response).catch((error: unknown) => refuse(request, error));
+      await checkBody(request, response, isLate);
+    }
     return next.handle();
   },
 };
+
+/** A used `Idempotency-Key` comes before any reason for which a body is refused. @throws ApiError for either */
+async function refuse(request: Request, error: unknown): Promise<never> {
+  const { requireUnusedKey } = request.app.locals as { requireUnusedKey?: (one: Request) => Promise<void> };
+  await requireUnusedKey?.(request);
+  throw error;
+}
 
 /**
  * Reads and parses the body of a request. Express's `raw` does not suffice: a form is read twice,

@@ -35,7 +35,10 @@ function hashOf(request: Sent, body: readonly Buffer[]): Buffer {
   return hash('sha256', Buffer.concat([head, ...body]), 'buffer');
 }
 
-/** JSON with sorted properties, without white space, and with numbers as sent; JSON that nests too deeply to sort, as sent. */
+/**
+ * JSON with sorted properties, without white space, and with numbers as sent. JSON that nests too deeply to sort, and what is no
+ * JSON, as sent.
+ */
 function canonical(json: Buffer): Buffer {
   const text = utf8.decode(json);
   try {
@@ -47,7 +50,7 @@ function canonical(json: Buffer): Buffer {
     );
     return Buffer.from(JSON.stringify(sorted(exact)));
   } catch (error) {
-    if (error instanceof RangeError) return json;
+    if (error instanceof RangeError || error instanceof SyntaxError) return json;
     throw error;
   }
 }

@@ -1,11 +1,10 @@
-import { Global, Injectable, Module } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type ObjectLiteral, QueryFailedError } from 'typeorm';
 import { ApiError } from '../api/index.js';
 import {
   type Belonging,
-  DataModule,
   FastRepository,
   InjectFastRepository,
   type Insert,
@@ -322,12 +321,3 @@ function constraintOf(error: unknown): string | undefined {
     ? (error.driverError as { constraint?: string }).constraint
     : undefined;
 }
-
-/** Serves `@Idempotent()` in every module. */
-@Global()
-@Module({
-  imports: [DataModule.forFeature([IdempotencyKey])],
-  providers: [IdempotencyService],
-  exports: [IdempotencyService],
-})
-export class IdempotencyModule {}

@@ -3,14 +3,17 @@ import {
   applyDecorators,
   type CallHandler,
   type ExecutionContext,
+  Global,
   Injectable,
+  Module,
   type NestInterceptor,
   type RawBodyRequest,
   StreamableFile,
   UseInterceptors,
 } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { ApiHeader } from '@nestjs/swagger';
-import type { Response } from 'express';
+import type { Express, Response } from 'express';
 import type { ObjectLiteral } from 'typeorm';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import {
@@ -30,9 +33,9 @@ import {
   readDto,
   requireForBody,
 } from '../api/index.js';
-import type { Insert } from '../data/index.js';
+import { DataModule, type Insert } from '../data/index.js';
 import { fingerprintOf } from './fingerprint.js';
-import type { AnswerHead } from './idempotency-key.entity.js';
+import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 import {
   type Answer,
   oldestKept,
@@ -154,6 +157,23 @@ class IdempotencyInterceptor implements NestInterceptor {
   private async keep(keyed: KeyedRequest, json: JsonText | undefined): Promise<JsonText | undefined> {
     const kept = await this.idempotency.keep(keyed, json?.text ?? '');
     return kept ? new JsonText(kept) : json;
+  }
+}
+
+/** Serves `@Idempotent()` in every module. */
+@Global()
+@Module({
+  imports: [DataModule.forFeature([IdempotencyKey])],
+  providers: [IdempotencyService],
+  exports: [IdempotencyService],
+})
+export class IdempotencyModule {
+  constructor({ httpAdapter }: HttpAdapterHost, idempotency: IdempotencyService) {
+    // A body that cannot be read is refused before the interceptors of the method run.
+    httpAdapter.getInstance<Express>().locals.requireUnusedKey = async (request: Keyed) => {
+      const keyed = request.operation.idempotent ? keyOf(request) : undefined;
+      if (keyed) await idempotency.requireUnused(keyed);
+    };
   }
 }
 
