@@ -304,6 +304,8 @@ describe('An answer', () => {
     const { description, content: own } = operationAt('csv').responses[200];
     expect(description).toBe('The rows.');
     expect(own).toEqual({ 'text/csv': { ...csv['text/csv'], example: 'id,name\n1,Luna\n' } });
+    const moved = operationAt('moved').responses[302];
+    expect([moved.description, moved.content]).toEqual(['Found.', undefined]);
     const report = operationAt('report').responses;
     expect([report[200].content, report[202].content]).toEqual([csv, row]);
     const { content } = referencePage(document, new Set());
@@ -395,6 +397,11 @@ test('A deprecated operation has its headers in the document wherever they are s
     Boolean(components.headers[responses[status].headers.Sunset.$ref.split('/').at(-1)].required);
   expect([201, 413, 400, 401, 503].map(isRequired)).toEqual([true, true, false, false, false]);
   expect(named(431)).not.toContain('Sunset');
+});
+
+test('A route that the document leaves out leaves no schema or webhook there', async () => {
+  expect(await send('POST', '/v1/bodies/hidden', { mood: 'glad' })).toMatchObject({ body: { mood: 'glad' } });
+  expect(JSON.stringify(document)).not.toMatch(/hidden/i);
 });
 
 test('A cursor has a character, as the document says', async () => {

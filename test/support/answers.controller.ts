@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { Controller, Get, Query, Req, Res, StreamableFile } from '@nestjs/common';
+import { Controller, Get, Query, Redirect, Req, Res, StreamableFile } from '@nestjs/common';
 import { ApiOkResponse, ApiSchema, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { BooleanParam, EnumField, Operation, Public, TextField } from '../../src/platform/index.js';
@@ -98,6 +98,11 @@ export class AnswersController {
   sent(@Res() response: Response): void {
     response.sendFile(SENT);
   }
+
+  @Get('moved')
+  @Redirect('/v1/answers/known', 302)
+  @Operation({ id: 'getMoved', summary: 'An address', status: 302 })
+  moved(): void {}
 
   @Get('known')
   @Operation({

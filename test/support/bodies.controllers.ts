@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
-import { ApiSchema, ApiTags } from '@nestjs/swagger';
+import { ApiExcludeEndpoint, ApiSchema, ApiTags } from '@nestjs/swagger';
 import {
   EnumField,
   Idempotent,
@@ -11,6 +11,7 @@ import {
   Page,
   Reply,
   type ReplyHeaders,
+  Sends,
   Sunset,
   TextField,
 } from '../../src/platform/index.js';
@@ -44,6 +45,20 @@ class NewThingDto {
   size!: string;
 }
 
+class HiddenDto {
+  @EnumField({ description: 'Its mood.', name: 'HiddenMood', values: { glad: 'Glad.' } })
+  mood!: string;
+}
+
+const HIDDEN_WEBHOOK = {
+  id: 'sendHidden',
+  summary: 'Hidden',
+  description: 'In no document, as the operation is not.',
+  body: HiddenDto,
+  headers: {},
+  answers: { '2XX': 'Received.' },
+};
+
 const told = (...values: unknown[]): ToldDto => ({ told: JSON.stringify(values) });
 
 @ApiTags('bodies')
@@ -60,6 +75,14 @@ export class BodiesController {
   })
   add(@Body() body: NewThingDto): ToldDto {
     return told(body);
+  }
+
+  @Post('hidden')
+  @ApiExcludeEndpoint()
+  @Sends(HIDDEN_WEBHOOK)
+  @Operation({ id: 'addHidden', summary: 'In no document', needs: 'nothing', returns: HiddenDto })
+  addHidden(@Body() body: HiddenDto): HiddenDto {
+    return body;
   }
 
   @Post(':thingId/feed')

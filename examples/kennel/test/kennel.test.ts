@@ -190,6 +190,14 @@ describe('A photo', () => {
     expectError(await get(`photos/${randomUUID()}`), 404, 'photo_not_found');
   });
 
+  test('has the type of its bytes, whatever the form says', async () => {
+    for (const type of ['image/jpeg', 'text/html', '']) {
+      const photo = new Blob([new Uint8Array(POINT)], { type });
+      const { status, body } = await addPhoto({ caption: 'Luna', photo });
+      expect([type, status, body.type]).toEqual([type, 201, 'image/png']);
+    }
+  });
+
   test('needs a caption, and a picture of at most 5 MB', async () => {
     expectError(await addPhoto({ photo: PHOTO }), 400, 'validation_failed');
     expectError(await addPhoto({ caption: 'Luna' }), 400, 'bad_request');
@@ -208,6 +216,7 @@ describe('A photo', () => {
     const known = { 'If-None-Match': whole.headers.get('etag')!, 'Cache-Control': 'max-age=0' };
     expect((await get('photos/specimen', known)).status).toBe(304);
     expectError(await get('photos/specimen', { Range: 'bytes=999-' }), 416, 'range_not_satisfiable');
+    expectError(await get('photos/specimen', { 'If-Match': '"another"' }), 412, 'precondition_failed');
   });
 });
 

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import {
   Body,
   Controller,
@@ -19,8 +18,9 @@ import { AccountId, Idempotent, Operation, Stability } from 'petstore/platform';
 import { NewPhotoDto, PhotoDto, PhotoParams } from './kennel.dto.js';
 import { PhotosService } from './photos.service.js';
 
+/** A file of one of these types by its content, whatever type the form names. */
 const PICTURE = new ParseFilePipeBuilder()
-  .addFileTypeValidator({ fileType: /^image\/(?:png|jpeg)$/ })
+  .addFileTypeValidator({ fileType: /^image\/(?:png|jpeg)$/, overrideMimeType: true })
   .build({ errorHttpStatusCode: HttpStatus.BAD_REQUEST });
 
 @ApiTags('kennel')
@@ -58,10 +58,10 @@ export class PhotosController {
     needs: 'kennel:read',
     successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
     gives: { types: ['image/png'] },
-    errors: { range_not_satisfiable: 416 },
+    errors: { precondition_failed: 412, range_not_satisfiable: 416 },
   })
   specimen(@Res() response: Response): void {
-    response.sendFile(fileURLToPath(new URL('point.png', import.meta.url)));
+    response.sendFile('point.png', { root: import.meta.dirname });
   }
 
   @Get(':photoId')

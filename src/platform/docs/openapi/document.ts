@@ -97,7 +97,8 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   document.info.contact = { name: team, url: frontDoor };
   document.paths = relativePaths(document.paths, frontDoor, unversioned, config);
   document.info.description = withPresent(description, document);
-  const declared = declaredOperations(modules);
+  // Without the routes that the document leaves out.
+  const declared = declaredOperations(modules).filter(({ addresses }) => addresses !== undefined);
   describeSchemas(document, declared);
   const byId = new Map(declared.map((facts) => [facts.id, facts]));
   for (const placed of placedIn(document.paths))

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import type { MediaTypeObject, OpenAPIObject, ParameterObject, RequestBodyObject } from '@nestjs/swagger';
 import type { Config } from '../../../config.js';
 import {
@@ -137,7 +138,8 @@ function finishSuccess(
   }
   if (gives) response.content = contentOfAnswer(gives, response.content);
   giveExamples(document, response);
-  response.description = means ?? (response.description || SUCCESS[status]!);
+  const phrase = `${STATUS_CODES[status] ?? 'Success'}.`;
+  response.description = means ?? (response.description || SUCCESS[status] || phrase);
   response.headers = headerReferences(headers);
 }
 

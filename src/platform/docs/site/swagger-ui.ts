@@ -2,6 +2,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { NextFunction, Request, Response } from 'express';
 import type { Config } from '../../../config.js';
+import { ApiError } from '../../api/index.js';
 import { type Assets, pageHeaders } from './assets.js';
 import { escape } from './markdown.js';
 
@@ -41,6 +42,10 @@ const STYLES = [
   "'sha256-ezdv1bOGcoOD7FKudKN0Y2Mb763O6qVtM8LT2mtanIU='",
 ];
 
+/** What the page uses, itself included. `SwaggerModule` serves the whole package: its versions, and a page of its own. */
+const FILES =
+  /^\/(?:swagger-ui(?:\.css|(?:-bundle|-standalone-preset|-init)\.js)|oauth2-redirect\.(?:html|js))?$/;
+
 /** Serves the unmodified Swagger UI at `/docs`, with the button of `assets/docs.js`. */
 export function serveSwaggerUi(
   app: NestExpressApplication,
@@ -52,6 +57,7 @@ export function serveSwaggerUi(
   app.use('/docs', ({ path, originalUrl }: Request, response: Response, next: NextFunction) => {
     // The page has addresses relative to `/docs`, so that it also works behind a proxy that adds a prefix.
     if (/^\/docs\/(?:index\.html)?(?:\?|$)/.test(originalUrl)) return response.redirect(308, '../docs');
+    if (!FILES.test(path)) throw new ApiError('route_not_found');
     response.set(headers);
     if (path !== '/') {
       response.set('Cache-Control', 'no-cache');
