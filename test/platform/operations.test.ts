@@ -43,6 +43,7 @@ import {
   Operation,
   Precondition,
   Public,
+  Scheduled,
   Sunset,
   TextField,
   violation,
@@ -1155,6 +1156,11 @@ describe('A declaration that cannot work is refused by name', () => {
     @Get('b') @ApiExcludeEndpoint() b(): void {}
   }
 
+  @Injectable()
+  class Nightly {
+    @Scheduled('nightly-report', '3 o clock') async report(): Promise<void> {}
+  }
+
   const { BookingsController } = notes;
   test.each<[what: string, message: string, classes: Parameters<typeof startExtended>[1][]]>([
     [
@@ -1226,6 +1232,11 @@ describe('A declaration that cannot work is refused by name', () => {
       'a DTO of fields that class-transformer or class-validator has rules of, too',
       'A DTO has either fields or decorators of class-validator and class-transformer, not both: MixedDto, RuledDto.',
       [MixedController],
+    ],
+    [
+      'an invalid cron expression',
+      'The cron expression of the schedule nightly-report is invalid (3 o clock): ',
+      [Nightly],
     ],
     [
       'a route by another name of its parameter',

@@ -112,7 +112,8 @@ export class Planner {
     const isBig = this.tables.has(table);
     if (isBig && type === 'Seq Scan') faults.push(`reads all of ${table}`);
     const isRead = type === 'Index Scan' || type === 'Index Only Scan' || type === 'Bitmap Heap Scan';
-    if (isBig && isRead && filter && !isOfFew(node)) faults.push(`searches ${table} for ${filter}`);
+    if (isBig && isRead && filter && !isOfFew(node))
+      faults.push(`searches ${table} by ${indexesIn(node).join(' and ')} for ${filter}`);
     if (type.includes('Sort')) {
       const sorted = unlimitedScansIn(node).filter(
         (scan) => this.tables.has(scan['Relation Name'] ?? '') && !isOfFew(scan),
@@ -138,6 +139,11 @@ function unlimitedScansIn(node: Node): Node[] {
   // What is written is in the plan under its table too.
   const isScan = node['Relation Name'] !== undefined && node['Node Type'] !== 'ModifyTable';
   return [...(isScan ? [node] : []), ...(node.Plans ?? []).flatMap(unlimitedScansIn)];
+}
+
+/** The names of the indexes that find the rows of a node. */
+function indexesIn({ 'Index Name': name, Plans = [] }: Node): string[] {
+  return [...(name ? [name] : []), ...Plans.flatMap(indexesIn)];
 }
 
 /** Whether an index finds a few rows by their keys. */

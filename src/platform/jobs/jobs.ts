@@ -4,7 +4,7 @@ import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/cor
 import type { PgBoss, Queue, QueueOptions } from 'pg-boss';
 import { Config } from '../../config.js';
 import { type Belonging, Transactions } from '../data/index.js';
-import { cached } from '../process/index.js';
+import { cached, OperatorError } from '../process/index.js';
 import { Metrics } from '../telemetry/index.js';
 import { createBoss, FAILED_JOBS, JobsDatabase, optionsOf } from './boss.js';
 import { type JobQueue, queueOf } from './job.js';
@@ -95,9 +95,14 @@ export class Jobs implements OnApplicationBootstrap {
     return this.queues.get(name);
   }
 
-  /** Adds a queue, in the constructor of a provider. @throws Error for a second queue of one name */
+  /**
+   * Adds a queue, in the constructor of a provider.
+   * @throws Error for a second queue of one name
+   * @throws OperatorError for an invalid cron expression
+   */
   declare(queue: JobQueue): void {
     if (this.queues.has(queue.name)) throw new Error(`There are two handlers of the jobs "${queue.name}"`);
+    this.requireCron(queue);
     this.queues.set(queue.name, queue);
   }
 
@@ -169,6 +174,17 @@ export class Jobs implements OnApplicationBootstrap {
     if (!known.has(name)) await this.boss.createQueue(name, options);
     // Only processes that run jobs change the options of a queue.
     else if (this.config.ROLE !== 'api') await this.boss.updateQueue(name, options);
+  }
+
+  /** Later, pg-boss would refuse this schedule, and those after it would not be set. */
+  private requireCron({ name, cron }: JobQueue): void {
+    if (cron === undefined) return;
+    try {
+      this.boss.previewSchedule(cron, { count: 1 });
+    } catch (error) {
+      const reason = (error as Error).message;
+      throw new OperatorError(`The cron expression of the schedule ${name} is invalid (${cron}): ${reason}.`);
+    }
   }
 
   private require(name: string): JobQueue {
