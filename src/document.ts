@@ -48,9 +48,8 @@ ${DOES}
 **First steps.** Create an account, create an API key with its email and password, and send that key with every other
 request: \`Authorization: Bearer <API key>\`. The [guides](/guides) show [each step](/guides/first-steps).
 
-**Permissions.** A key may do what its list of permissions says, all that its account may if it was made without one; each
-operation names what it needs. A request without that is answered 403 \`permission_denied\`
-([guide](/guides/authentication)).
+**Permissions.** A key has the permissions in its list; a key made without a list has all of its account's. Each operation
+names the permission that it needs, and answers 403 \`permission_denied\` without it ([guide](/guides/authentication)).
 
 **Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
 \`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/reference#errors), the
