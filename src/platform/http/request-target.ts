@@ -6,8 +6,11 @@ import { ApiError, countHeader } from '../api/index.js';
 /** A path and query that need no conversion, as nearly all targets. */
 const PLAIN_TARGET = /^\/[!"$&-~]*$/;
 
-/** A name, or an address in brackets, and a port (RFC 9110, 7.2). */
-const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
+/**
+ * A name, or an address in brackets, and a port (RFC 9110, 7.2). Names have no escapes: `URL` decodes them, and `%22` would end
+ * a text in the OpenAPI document.
+ */
+const HOST = /^(?:[\w.~!$&'()*+,;=-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
 
 /** The last valid host, which nearly every request repeats: parsing takes 1 µs. */
 let lastHost = '';
