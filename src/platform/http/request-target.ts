@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { parse } from 'node:querystring';
+import { parse, unescape } from 'node:querystring';
 import type { Request } from 'express';
 import { ApiError, countHeader } from '../api/index.js';
 
@@ -80,7 +80,8 @@ export function defineQuery(prototype: Request): void {
  * name, which every field refuses.
  */
 export function parseQuery(text: string): Record<string, unknown> {
-  const query = parse(text, '&', '=', { maxKeys: 0 }) as Record<string, unknown>;
+  const decoding = text.includes('%') ? { decodeURIComponent: decode } : {};
+  const query = parse(text, '&', '=', { maxKeys: 0, ...decoding }) as Record<string, unknown>;
   if (!/\[|%5B/i.test(text)) return query;
   for (const [name, value] of Object.entries(query)) {
     const bracket = name.indexOf('[');
@@ -90,4 +91,10 @@ export function parseQuery(text: string): Record<string, unknown> {
     query[plain] = [query[plain] ?? [], value].flat();
   }
   return query;
+}
+
+/** What is no UTF-8, which `unescape` replaces by U+FFFD, becomes a lone surrogate, which every field refuses. */
+function decode(text: string): string {
+  const decoded = unescape(text);
+  return decoded.includes('\ufffd') && !/%EF%BF%BD/i.test(text) ? '\ud800' : decoded;
 }
