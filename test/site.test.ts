@@ -128,8 +128,11 @@ describe('The pages', () => {
       expect(allowed).toContain(`'sha256-${hash.digest('base64')}'`);
     }
     expect(page).not.toMatch(/<script(?![^>]* src=)|\son\w+=|<[^>]*(?:src|href)=["']https?:/);
-    for (const [, to] of page.matchAll(/(?:src|href)=["']([^"']+)/g))
-      expect([to, (await call(hosted, 'GET', `/${to!.replace('./', '')}`)).status]).toEqual([to, 200]);
+    for (const [, to] of page.matchAll(/(?:src|href)=["']([^"']+)/g)) {
+      const statusOf = async (method: string) =>
+        (await call(hosted, method, `/${to!.replace('./', '')}`)).status;
+      expect([to, await statusOf('GET'), await statusOf('POST')]).toEqual([to, 200, 405]);
+    }
   });
 
   test('have files that a browser keeps for a year, under addresses that change with them, and no other site can load', async () => {

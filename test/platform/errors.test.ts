@@ -398,7 +398,7 @@ describe('Responses', () => {
     }
   });
 
-  test.each(['a b', 'a>b', '[::1', 'a:99999', 'a:b', 'a"b', 'a/b', 'x@y', 'http://x', '%'])(
+  test.each(['a b', 'a>b', '[::1', 'a:99999', 'a:b', 'a"b', 'a/b', 'x@y', 'http://x', '%', 'x%22'])(
     'refuse the Host header %s, and do nothing',
     async (host) => {
       const name = `${randomUUID()} ${host}`;

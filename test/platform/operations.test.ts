@@ -697,6 +697,16 @@ describe('Fields of every kind', () => {
       'ids must be 1 to 3 values, separated by commas.',
     ]);
   });
+
+  test('of a query are text that UTF-8 has', async () => {
+    const sent = ['Zo%C3%AB', 'Zo%EB', '%ED%A0%80', '%ef%bf%bd', '100%', '%zz', 'a+b'];
+    const answers = sent.map((word) => send('GET', `/v1/everything?word=${word}&other=%ff`));
+    const words = (await Promise.all(answers)).map(({ status, body }) =>
+      status === 200 ? JSON.parse(body.told).word : body.code,
+    );
+    const refused = 'validation_failed';
+    expect(words).toEqual(['Zoë', refused, refused, '\ufffd', '100%', '%zz', 'a b']);
+  });
 });
 
 describe('A declaration that cannot work is refused by name', () => {

@@ -178,6 +178,9 @@ export class EverythingQuery {
 
   @ListParam({ description: 'Ids.', of: Int64Param(ID), max: 3, optional: true })
   ids?: string[];
+
+  @TextField({ description: 'A word.', max: 10, optional: true })
+  word?: string;
 }
 
 @ApiTags('everything')

@@ -1,13 +1,16 @@
 import type { IncomingMessage } from 'node:http';
-import { parse } from 'node:querystring';
+import { parse, unescape } from 'node:querystring';
 import type { Request } from 'express';
 import { ApiError, countHeader } from '../api/index.js';
 
 /** A path and query that need no conversion, as nearly all targets. */
 const PLAIN_TARGET = /^\/[!"$&-~]*$/;
 
-/** A name, or an address in brackets, and a port (RFC 9110, 7.2). */
-const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
+/**
+ * A name, or an address in brackets, and a port (RFC 9110, 7.2). Names have no escapes: `URL` decodes them, and `%22` would end
+ * a text in the OpenAPI document.
+ */
+const HOST = /^(?:[\w.~!$&'()*+,;=-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
 
 /** The last valid host, which nearly every request repeats: parsing takes 1 µs. */
 let lastHost = '';
@@ -77,7 +80,8 @@ export function defineQuery(prototype: Request): void {
  * name, which every field refuses.
  */
 export function parseQuery(text: string): Record<string, unknown> {
-  const query = parse(text, '&', '=', { maxKeys: 0 }) as Record<string, unknown>;
+  const decoding = text.includes('%') ? { decodeURIComponent: decode } : {};
+  const query = parse(text, '&', '=', { maxKeys: 0, ...decoding }) as Record<string, unknown>;
   if (!/\[|%5B/i.test(text)) return query;
   for (const [name, value] of Object.entries(query)) {
     const bracket = name.indexOf('[');
@@ -87,4 +91,10 @@ export function parseQuery(text: string): Record<string, unknown> {
     query[plain] = [query[plain] ?? [], value].flat();
   }
   return query;
+}
+
+/** What is no UTF-8, which `unescape` replaces by U+FFFD, becomes a lone surrogate, which every field refuses. */
+function decode(text: string): string {
+  const decoded = unescape(text);
+  return decoded.includes('\ufffd') && !/%EF%BF%BD/i.test(text) ? '\ud800' : decoded;
 }

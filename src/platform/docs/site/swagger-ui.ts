@@ -1,3 +1,4 @@
+import { HttpAdapterHost } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import type { NextFunction, Request, Response } from 'express';
@@ -42,9 +43,11 @@ const STYLES = [
   "'sha256-ezdv1bOGcoOD7FKudKN0Y2Mb763O6qVtM8LT2mtanIU='",
 ];
 
-/** What the page uses, itself included. `SwaggerModule` serves the whole package: its versions, and a page of its own. */
-const FILES =
-  /^\/(?:swagger-ui(?:\.css|(?:-bundle|-standalone-preset|-init)\.js)|oauth2-redirect\.(?:html|js))?$/;
+/** The files that the page uses. `SwaggerModule` serves the whole package: its versions, and a page of its own. */
+const FILES = new Set([
+  ...['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'swagger-ui-init.js'],
+  ...['oauth2-redirect.html', 'oauth2-redirect.js'],
+]);
 
 /** Serves the unmodified Swagger UI at `/docs`, with the button of `assets/docs.js`. */
 export function serveSwaggerUi(
@@ -57,7 +60,7 @@ export function serveSwaggerUi(
   app.use('/docs', ({ path, originalUrl }: Request, response: Response, next: NextFunction) => {
     // The page has addresses relative to `/docs`, so that it also works behind a proxy that adds a prefix.
     if (/^\/docs\/(?:index\.html)?(?:\?|$)/.test(originalUrl)) return response.redirect(308, '../docs');
-    if (!FILES.test(path)) throw new ApiError('route_not_found');
+    if (path !== '/' && !FILES.has(path.slice(1))) throw new ApiError('route_not_found');
     response.set(headers);
     if (path !== '/') {
       response.set('Cache-Control', 'no-cache');
@@ -66,6 +69,10 @@ export function serveSwaggerUi(
     }
     next();
   });
+  // As routes, they answer other methods.
+  const { httpAdapter } = app.get(HttpAdapterHost);
+  for (const name of FILES)
+    httpAdapter.get(`/docs/${name}`, (_request: Request, _response: Response, next?: Function) => next!());
   if (OIDC_CLIENT_ID !== undefined)
     // The redirect address of Swagger UI for a page at `/docs`.
     app.use('/oauth2-redirect.html', ({ originalUrl }: Request, response: Response) =>
