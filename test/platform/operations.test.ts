@@ -39,6 +39,8 @@ import {
   Feature,
   Idempotent,
   IfMatch,
+  IntegerField,
+  IntegerParam,
   needsBy,
   Operation,
   Precondition,
@@ -723,6 +725,33 @@ describe('A declaration that cannot work is refused by name', () => {
       get(): void {}
     }
     expect(problemsIn(operationsIn(OneController)).join('\n')).toContain(`getIt ${message}`);
+  });
+
+  test('a field of a path, a query or a form that reads no text', () => {
+    const COUNT = { description: 'How many.', example: 2, min: 1, max: 3 };
+    class OneDto {
+      @IntegerField(COUNT) count!: number;
+      @IntegerParam({ ...COUNT, optional: true }) most?: number;
+      @TextField({ description: 'A name.', example: 'Luna', max: 9 }) name!: string;
+    }
+    class OneController {
+      @Get()
+      @Operation({ id: 'getIt', summary: 'It' })
+      get(@Query() _query: OneDto): void {}
+
+      @Post()
+      @Operation({ id: 'addIt', summary: 'It', takes: { types: ['multipart/form-data'], maxBytes: 1_000 } })
+      add(@Body() _form: OneDto): void {}
+
+      @Post('json')
+      @Operation({ id: 'addJson', summary: 'It' })
+      addJson(@Body() _body: OneDto): void {}
+    }
+    const problem = 'has texts, such as those of a query or a form, that the fields count cannot read';
+    const problems = problemsIn(operationsIn(OneController)).filter((one) => one.includes('texts'));
+    expect(problems).toEqual(
+      ['getIt', 'addIt'].map((id) => `${id} ${problem}: use IntegerParam and its like.`),
+    );
   });
 
   interface Plain {

@@ -3,7 +3,7 @@ import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestj
 import { getSchemaPath } from '@nestjs/swagger';
 import { OperatorError } from '../process/index.js';
 import { isErrorCode } from './api-error.js';
-import { EVENTS_TYPE, isRaw, JSON_TYPE } from './bodies.js';
+import { EVENTS_TYPE, FORM_TYPE, isRaw, JSON_TYPE } from './bodies.js';
 import { type Enumeration, fieldsIn } from './dto.js';
 import { isDay } from './formats.js';
 import {
@@ -37,6 +37,8 @@ export interface DeclaredOperation extends OperationFacts {
   readonly bodies: readonly Type<object>[];
   /** The parts of the request that have no class, so that nothing checks them: `body`, `query`, `path`. */
   readonly untyped: readonly string[];
+  /** The classes of path, query and form, whose values are sent as texts. */
+  readonly sentAsTexts: readonly Type<object>[];
   /** The media types of declared answers that are not JSON. */
   readonly notJson: readonly string[];
   readonly sendsItself: boolean;
@@ -91,6 +93,9 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
       untyped: wholeParts(controller, name).flatMap(({ part, index }) =>
         isClass(types[index]) ? [] : [part],
       ),
+      sentAsTexts: wholeParts(controller, name).flatMap(({ part, index }) =>
+        part !== 'body' || isForm(facts) ? (types[index] ?? []) : [],
+      ),
       notJson: notJsonOf(facts, handler),
       sendsItself: sendsItself(controller, name),
       tags: tagsOf(handler, controller),
@@ -103,6 +108,17 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
 /** Whether the type of a parameter is a class: TypeScript writes `Object` for an interface, a union and an import of a type. */
 function isClass(type: unknown): boolean {
   return type !== undefined && type !== Object && type !== Array;
+}
+
+const isForm = ({ takes }: OperationFacts) => takes?.types.every((type) => type === FORM_TYPE) ?? false;
+
+/** The fields of a class that cannot read their example, a number or a boolean, as a text. */
+function withoutText(type: Type<object>): string[] {
+  return fieldsIn(type).flatMap(([name, { options, accepts, read }]) => {
+    const { example } = options;
+    const isText = typeof example !== 'number' && typeof example !== 'boolean';
+    return isText || accepts(read(String(example), {}, '')) ? [] : [name];
+  });
 }
 
 function notJsonOf({ successes }: OperationFacts, handler: object): string[] {
@@ -251,6 +267,7 @@ function problemsOf(operation: DeclaredOperation): string[] {
   const { id, takes, successes, errors, seconds = 1, access, idempotent, untyped } = operation;
   const { types = [], maxBytes = 1 } = takes ?? {};
   const statuses = successes.map(({ status }) => status);
+  const unread = operation.sentAsTexts.flatMap(withoutText);
   const found = [
     maxBytes > MAX_BYTES && `may take a body of at most ${MAX_BYTES} bytes, not ${maxBytes}`,
     !(maxBytes > 0) && `may take a body of ${maxBytes} bytes`,
@@ -263,6 +280,8 @@ function problemsOf(operation: DeclaredOperation): string[] {
     untyped.length > 0 &&
       !types.some(isRaw) &&
       `has a ${untyped.join(' and a ')} that nothing checks: its type must be a class, imported without "type"`,
+    unread.length > 0 &&
+      `has texts, such as those of a query or a form, that the fields ${unread.join(', ')} cannot read: use IntegerParam and its like`,
     ...sunsetProblems(operation),
   ];
   return found.filter((problem) => problem !== false).map((problem) => `${id} ${problem}.`);
