@@ -41,8 +41,13 @@ export function doctor(args: string[], environment: CommandEnvironment): Promise
       const migrations = await loadMigrations(features.migrations);
       await line.print(['ok       settings']);
       const found = new Set<string>();
-      for (const [name, check] of Object.entries(CHECKS)) {
-        const problems = await check(config, migrations).catch((error: unknown) => [reasonOf(error)]);
+      // Together, as each waits for a server that does not answer.
+      const checks = Object.entries(CHECKS).map(([name, check]) => ({
+        name,
+        checked: check(config, migrations).catch((error: unknown) => [reasonOf(error)]),
+      }));
+      for (const { name, checked } of checks) {
+        const problems = await checked;
         // A database that is away fails several checks.
         const further = problems.filter((problem) => !found.has(problem));
         for (const problem of further) found.add(problem);
