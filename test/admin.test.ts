@@ -270,6 +270,17 @@ describe('The program petstore', () => {
   };
   const unbuilt = () => folderWith({ petstore: { features: 'dist/features.js' } });
   const withoutNone = () => folderWith({ petstore: { without: ['nothing'] } });
+  const withoutText = () => folderWith({ petstore: { without: 'pets' } });
+  const misnamed = () => {
+    const cwd = folderWith({ type: 'module', petstore: { features: 'features.js' } });
+    writeFileSync(join(cwd, 'features.js'), 'export const Features = [];');
+    return cwd;
+  };
+  const broken = () => {
+    const cwd = newFolder();
+    writeFileSync(join(cwd, 'package.json'), '{ "petstore": ');
+    return cwd;
+  };
   const repository = () => {
     const cwd = folderWith({ scripts: { migrate: 'petstore migrate' } });
     mkdirSync(join(cwd, 'src'));
@@ -294,6 +305,10 @@ describe('The program petstore', () => {
       withoutNone,
     ],
     ['an unknown feature to leave out', 'openapi', /no feature nothing to leave out/, withoutNone],
+    ['features to leave out that are no list', 'openapi', /petstore\.without must be a list/, withoutText],
+    ['features under another name', 'openapi', /features\.js, .* exports no list FEATURES/, misnamed],
+    ['a package.json that is no JSON', 'openapi', /package\.json cannot be read: .*JSON/, broken],
+    ['a package.json that is no JSON', 'start', /package\.json cannot be read: .*JSON/, broken],
     ['an empty database', 'admin accounts list', /Run `npm run migrate` first/, repository],
     [
       'an empty database',

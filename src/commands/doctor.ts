@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type ClientConfig } from 'pg';
 import type { Config } from '../config.js';
 import {
@@ -27,8 +28,8 @@ const PATIENCE_MS = 5_000;
 const MIN_DESCRIPTORS = 4_096;
 /** Seconds by which the clock of a server may differ, as tokens and expiries are compared. */
 const MAX_SKEW = 2;
-/** Seconds by which a replica may lag. */
-const MAX_LAG = 1;
+/** Milliseconds that a replica may lag. */
+const MAX_LAG_MS = 1_000;
 
 /** `petstore doctor`: looks at all that the service will meet, and changes nothing. Ends with 1 if something is wrong. */
 export function doctor(args: string[], environment: CommandEnvironment): Promise<number> {
@@ -40,8 +41,13 @@ export function doctor(args: string[], environment: CommandEnvironment): Promise
       const migrations = await loadMigrations(features.migrations);
       await line.print(['ok       settings']);
       const found = new Set<string>();
-      for (const [name, check] of Object.entries(CHECKS)) {
-        const problems = await check(config, migrations).catch((error: unknown) => [reasonOf(error)]);
+      // Together, as each waits for a server that does not answer.
+      const checks = Object.entries(CHECKS).map(([name, check]) => ({
+        name,
+        checked: check(config, migrations).catch((error: unknown) => [reasonOf(error)]),
+      }));
+      for (const { name, checked } of checks) {
+        const problems = await checked;
         // A database that is away fails several checks.
         const further = problems.filter((problem) => !found.has(problem));
         for (const problem of further) found.add(problem);
@@ -110,16 +116,18 @@ const CHECKS: Record<string, Check> = {
     const urls = config.DATABASE_REPLICA_URLS?.split(',') ?? [];
     const identify = (connectionString?: string) =>
       onServer({ connectionString }, async (ask) => (await ask<Identity>(IDENTITY))[0]!);
-    const primary = urls.length > 0 ? await identify(config.DATABASE_URL) : undefined;
+    if (urls.length === 0) return [];
+    const primary = await identify(config.DATABASE_URL);
+    await sleep(MAX_LAG_MS);
     const found = urls.map(async (url) => {
       const { host } = new URL(url);
       const replica = await identify(url).catch(reasonOf);
       if (typeof replica === 'string') return [`${host}: ${replica} Lists are read from the primary.`];
-      const { id, isReplica, lag } = replica;
+      const isOfPrimary = replica.isReplica && replica.id === primary.id;
       return those({
-        [`${host} is no replica of the primary: name one in DATABASE_REPLICA_URLS.`]:
-          !isReplica || id !== primary!.id,
-        [`${host} lags by ${lag} s: look at its load and its network.`]: lag > MAX_LAG,
+        [`${host} is no replica of the primary: name one in DATABASE_REPLICA_URLS.`]: !isOfPrimary,
+        [`${host} lags by more than ${MAX_LAG_MS / 1_000} s: look at its load, its network, and whether it is connected to the primary.`]:
+          isOfPrimary && replica.position < primary.position,
       });
     });
     return (await Promise.all(found)).flat();
@@ -200,15 +208,15 @@ const RIGHTS = `
 interface Identity {
   id: string;
   isReplica: boolean;
-  /** Seconds. */
-  lag: number;
+  /** Bytes of the WAL written, or replayed. */
+  position: number;
 }
 
-/** What a primary shares with its replicas alone, and how far behind a replica is. */
+/** What a primary shares with its replicas alone, and how far it is: a replica that is cut off does not know that it lags. */
 const IDENTITY = `
   SELECT system_identifier || ' ' || current_database() AS id, pg_is_in_recovery() AS "isReplica",
-    CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
-      ELSE coalesce(round(extract(epoch FROM now() - pg_last_xact_replay_timestamp())), 0) END::float AS lag
+    pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, '0/0')::float
+      AS position
   FROM pg_control_system()`;
 
 /** A time-out of one millisecond less than the service's is in force only if no pooler has dropped it. */

@@ -12,18 +12,15 @@ import type { CommandEnvironment } from './command.js';
 // features of the pet store to leave out (`without`), and its texts (`product`).
 
 const COMMANDS: Record<string, () => Promise<unknown>> = {
-  start: () => startPetstore(CHOICE),
+  start: async () => startPetstore(await choice()),
   migrate: async () => run((await import('./migrate.js')).migrateCommand),
-  openapi: async () => (await import('./openapi.js')).writeDocument(await loadParts(CHOICE)),
+  openapi: async () => (await import('./openapi.js')).writeDocument(await loadParts(await choice())),
   admin: async () => run((await import('./admin/commands.js')).admin),
   jobs: async () => run((await import('./jobs.js')).jobs),
   doctor: async () => run((await import('./doctor.js')).doctor),
   new: () => generate('new'),
   'new:feature': () => generate('main'),
 };
-
-const { petstore } = existsSync('package.json') ? JSON.parse(readFileSync('package.json', 'utf8')) : {};
-const CHOICE: PetstoreOptions = { features, without: petstore?.without, product: petstore?.product };
 
 const [name = '', ...rest] = process.argv.slice(2);
 const HELP = ['help', '--help', '-h'];
@@ -61,9 +58,10 @@ async function run(
   const { loadConfig } = await import('../load-config.js');
   // The reader of the output, such as `head`, has read enough.
   process.stdout.on('error', () => process.exit(1));
+  const options = await choice();
   const status = await command(rest, {
-    config: () => loadConfig(CHOICE),
-    parts: () => loadParts(CHOICE),
+    config: () => loadConfig(options),
+    parts: () => loadParts(options),
     life: new Lifecycle(1),
     streams: process,
   });
@@ -71,12 +69,27 @@ async function run(
   process.stdout.write('', () => process.exit(status));
 }
 
-/** The service's own features: the export FEATURES of the file that its package.json names. */
-async function features(): Promise<readonly Type[]> {
-  if (!petstore?.features) return [];
-  const file = resolve(petstore.features);
+/** What package.json says of the service. @throws OperatorError if that cannot be understood */
+async function choice(): Promise<PetstoreOptions> {
+  if (!existsSync('package.json')) return {};
+  let found: { petstore?: { features?: string } & Omit<PetstoreOptions, 'features'> } | null;
+  try {
+    found = JSON.parse(readFileSync('package.json', 'utf8'));
+  } catch (error) {
+    return refuse(`package.json cannot be read: ${(error as Error).message}.`);
+  }
+  const { features, without, product } = found?.petstore ?? {};
+  if (without !== undefined && !Array.isArray(without))
+    await refuse('In package.json, petstore.without must be a list of names of features.');
+  return { features: features ? () => featuresIn(features) : [], without, product };
+}
+
+/** The features that a file exports. */
+async function featuresIn(path: string): Promise<readonly Type[]> {
+  const file = resolve(path);
   if (!existsSync(file))
-    await refuse(`There is no ${petstore.features}, which package.json names: run npm run build first.`);
+    await refuse(`There is no ${path}, which package.json names: run npm run build first.`);
   const { FEATURES } = await import(pathToFileURL(file).href);
+  if (!Array.isArray(FEATURES)) await refuse(`${path}, which package.json names, exports no list FEATURES.`);
   return FEATURES;
 }

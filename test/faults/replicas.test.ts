@@ -2,6 +2,7 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createKey } from '../../src/testing/client.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
+import { doctor } from '../support/commands.js';
 import { eventually } from '../support/npm.js';
 import { Proxy } from '../support/proxy.js';
 import { DatabaseServer } from './support/database-server.js';
@@ -276,4 +277,29 @@ test('A service starts while its replicas are away, and does not use a server th
   expect(service.output()).toContain(
     `${new URL(stranger.url).host} is not used for now: it holds another database`,
   );
+});
+
+test('The doctor names replicas that lag, also one that is cut off from the primary', async () => {
+  const hostOf = ({ url }: DatabaseServer) => new URL(url).host;
+  const env = {
+    DATABASE_URL: primary.url,
+    DATABASE_REPLICA_URLS: [current, lagging].map(({ url }) => url).join(),
+  };
+  const findLagging = async () => {
+    await query(primary.url, 'CREATE TABLE written (); DROP TABLE written');
+    const { stdout } = await doctor(env);
+    return Array.from(stdout.matchAll(/^PROBLEM  replicas: (\S+) lags/gm), ([, host]) => host);
+  };
+  expect(await findLagging()).toEqual([hostOf(lagging)]);
+  const [was] = await query<{ primary_conninfo: string }>(current.url, 'SHOW primary_conninfo');
+  const lead = async (to: string) => {
+    await query(current.url, `ALTER SYSTEM SET primary_conninfo = '${to.replaceAll("'", "''")}'`);
+    await query(current.url, 'SELECT pg_reload_conf()');
+  };
+  await lead('host=127.0.0.1 port=1');
+  const receivers = async () => (await query(current.url, 'SELECT FROM pg_stat_wal_receiver')).length;
+  await eventually(async () => (await receivers()) === 0);
+  expect(await findLagging()).toEqual([current, lagging].map(hostOf));
+  await lead(was!.primary_conninfo);
+  await eventually(async () => (await receivers()) === 1);
 });

@@ -120,6 +120,18 @@ class Stamping implements NestInterceptor {
   }
 }
 
+/** Changes the value itself, each time in another way. */
+@Injectable()
+class Counting implements NestInterceptor {
+  private static count = 0;
+
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next
+      .handle()
+      .pipe(map((paper: Paper) => Object.assign(paper, { text: `${paper.text} ${++Counting.count}` })));
+  }
+}
+
 /** Needs what the class of the value has. */
 @Injectable()
 class Reading implements NestInterceptor {
@@ -227,6 +239,14 @@ export class PapersController {
   @UseInterceptors(Stamping)
   @Operation({ id: 'stampInsert', summary: 'It', needs: 'pets:write', status: 201 })
   stampedInsert(@Body() { text }: NewPaperDto): Insert<Paper> {
+    return this.adding(text);
+  }
+
+  @Post('counted-insert')
+  @Idempotent('insert')
+  @UseInterceptors(Counting)
+  @Operation({ id: 'countInsert', summary: 'It', needs: 'pets:write', ...CREATED })
+  countedInsert(@Body() { text }: NewPaperDto): Insert<Paper> {
     return this.adding(text);
   }
 

@@ -32,8 +32,8 @@ export class ReplyHeaders {
 
 /** Looks at the text of an answer before it is sent, or makes another one. */
 type Finish =
-  /** @param body what interceptors have made of the value of the method; its text is undefined where it is no JSON */
-  (json: JsonText | undefined, body: unknown) => JsonText | undefined | Promise<JsonText | undefined>;
+  /** @param json what interceptors have made of the value of the method; undefined where that is no JSON */
+  (json: JsonText | undefined) => JsonText | undefined | Promise<JsonText | undefined>;
 
 // A property, as V8 keeps each value of a `WeakMap`, and with it all of the request, until its next full collection.
 type Finishing = Response & { finish?: { readonly status: number; readonly text: Finish } };

@@ -114,7 +114,7 @@ export class HttpAdapter extends ExpressAdapter {
     // Of what is no JSON otherwise, an idempotent operation has objects alone.
     const json =
       textOf(response, body, status) ?? (isObject(body) ? new JsonText(JSON.stringify(body)) : undefined);
-    const text = finish(json, body);
+    const text = finish(json);
     if (!(text instanceof Promise)) return this.write(response, body, status, text);
     return text.then((one) => this.write(response, body, status, one));
   }

@@ -116,9 +116,7 @@ class IdempotencyInterceptor implements NestInterceptor {
       if ('stored' in outcome) return this.replay(keyed, outcome.stored, operation, response)!;
       const { value } = outcome;
       if (base !== null) response.setHeader('Location', `${base}${(value as { id: string }).id}`);
-      finish(response, head.status, (json, shaped) =>
-        json && shaped !== value ? this.keep(keyed, json) : json,
-      );
+      this.keepChanges(keyed, response, head.status, textOf(operation, value, head.status));
       return value;
     };
     const value = await makingDeferred.run(make, call).catch(async (error: unknown) => {
@@ -148,9 +146,13 @@ class IdempotencyInterceptor implements NestInterceptor {
     const isExact = row || sent === null || (value && operation.serialize?.(value).text === body);
     const text = sent ?? (isExact ? undefined : body || undefined);
     if (text !== undefined) finish(response, status, () => new JsonText(text));
-    else if (value)
-      finish(response, status, (json, shaped) => (json && shaped !== value ? this.keep(keyed, json) : json));
+    else if (value) this.keepChanges(keyed, response, status, textOf(operation, value, status));
     return value;
+  }
+
+  /** Stores the text of an answer if interceptors, which may change the value itself, have made another one than this. */
+  private keepChanges(keyed: KeyedRequest, response: Response, status: number, text: string): void {
+    finish(response, status, (json) => (json && json.text !== text ? this.keep(keyed, json) : json));
   }
 
   /** Stores a text that interceptors have made; of several that repetitions of one moment make, all answer the first. */

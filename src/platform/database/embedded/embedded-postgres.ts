@@ -115,7 +115,7 @@ export class EmbeddedPostgres {
 
   /** Resolves to the reason if the server ends before it is stopped. */
   async failure(): Promise<Error> {
-    const reason = await this.explain(`has ended with ${await endOf(this.program!)}:`);
+    const reason = await this.explain(`has ended with ${await endOf(this.program!)}`);
     return this.isStopping ? new Promise(() => {}) : reason;
   }
 
@@ -211,6 +211,8 @@ export class EmbeddedPostgres {
       this.program = await this.spawn(new URL(url).port);
       try {
         await this.createDatabase(url);
+        // Of the start, nothing explains a later end.
+        this.output = '';
         return url;
       } catch (error) {
         this.program.kill('SIGQUIT');
@@ -249,11 +251,13 @@ export class EmbeddedPostgres {
         if (!rowCount) await client.query(`CREATE DATABASE ${DATABASE}`);
         return;
       } catch (error) {
-        const { code, syscall, message } = error as NodeJS.ErrnoException;
-        if (!isRunning(this.program!)) throw await this.explain('did not start:');
+        const { code, syscall, severity, message } = error as NodeJS.ErrnoException & { severity?: string };
+        if (!isRunning(this.program!)) throw await this.explain('did not start');
         if (syscall === 'connect' && code !== 'ECONNREFUSED') throw error;
         if (code === STARTING_UP) deadline = Date.now() + START_MS;
-        if (Date.now() > deadline) throw await this.explain(`takes no connection: ${message}.`);
+        // Any other refusal by the server itself, such as of a full disk, lasts.
+        else if (severity || Date.now() > deadline)
+          throw explainFailure('takes no connection', message, this.log);
       } finally {
         await client.end().catch(() => {});
       }
@@ -273,7 +277,7 @@ export class EmbeddedPostgres {
     this.program = running.child;
     const { stdout } = await running.catch((error: NodeJS.ErrnoException & { stderr?: string }) => {
       // A program that could not be started has a system call in place of output.
-      throw error.syscall ? error : explainFailure('cannot be set up:', error.stderr ?? '', this.log);
+      throw error.syscall ? error : explainFailure('cannot be set up', error.stderr ?? '');
     });
     return stdout;
   }

@@ -34,16 +34,20 @@ export function explainStart(error: unknown, folder: string): unknown {
   );
 }
 
-/** Why a program has failed, from its output. */
-export function explainFailure(what: string, output: string, log: string): OperatorError {
+/**
+ * Why a program has failed, from its output, which may be empty.
+ * @param log the file that has more of it
+ */
+export function explainFailure(what: string, output: string, log?: string): OperatorError {
   const lines = output.trim().split('\n').slice(-10);
   const last = lines.find((line) => /PANIC|FATAL|error:/.test(line)) ?? lines.slice(-3).join(' ');
   if (last.startsWith('setpriv:')) return staysRoot(last);
   // The install script of the package makes links to them.
-  const remedy = /shared librar/.test(last)
-    ? ' Run `npm rebuild --ignore-scripts=false`.'
-    : `Its log is ${log}.`;
-  return new OperatorError(`The embedded PostgreSQL ${what} ${last} (log: ${log}).${remedy}`);
+  const remedy = /shared librar/.test(last) && ' Run `npm rebuild --ignore-scripts=false`.';
+  const failure = [what, last].filter(Boolean).join(': ');
+  return new OperatorError(
+    `The embedded PostgreSQL ${failure}.${remedy || (log ? ` Its log is ${log}.` : '')}`,
+  );
 }
 
 /** For root that may not become another user: a container may drop capabilities, a user namespace may have no other. */
