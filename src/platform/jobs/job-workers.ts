@@ -170,7 +170,9 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   private async work(queue: JobQueue): Promise<void> {
     const { concurrency } = queue;
     const usual = Math.min(LARGEST_BATCH, Math.max(2, Math.ceil(concurrency / 4)));
-    const size = Math.max(usual, Math.ceil(concurrency / MOST_WORKERS));
+    // The jobs of a schedule are few, and nobody waits for the record of a failed one: one worker looks for them.
+    const isRare = queue.cron !== undefined || queue === FAILED_JOBS;
+    const size = isRare ? concurrency : Math.max(usual, Math.ceil(concurrency / MOST_WORKERS));
     const end = this.ender(queue);
     const handle = (jobs: Fetched[]) => currentWork.run(JOBS, () => this.handle(queue, jobs, end));
     const pollingIntervalSeconds = queue.cron ? POLL_SCHEDULED_SECONDS : POLL_SECONDS;
