@@ -1,6 +1,5 @@
 export * from './cached.js';
 export * from './claim-port.js';
-export * from './command-line.js';
 export * from './config-rules.js';
 export * from './exact-json.js';
 export * from './identity-provider.js';

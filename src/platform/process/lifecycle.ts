@@ -1,6 +1,8 @@
 import { addAbortListener } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { textOf } from './shown-error.js';
 
 /** The running release, such as `1.1.0`, or `1.2.0-dev` before a release: the version of the package. */
@@ -97,6 +99,22 @@ export async function unlessStopped<Result>(work: Promise<Result>, stopping?: Ab
 
 /** A problem for the operator to solve. The message, printed as one line, says what is wrong and what to do. */
 export class OperatorError extends Error {}
+
+const PROGRAM = fileURLToPath(new URL('../../commands/petstore.js', import.meta.url));
+
+/** How a command is run here: by its script in the package.json of a repository; in an image, which has no sources, by its file. */
+export function commandLine(name: string): string {
+  if (existsSync('src') && existsSync('package.json')) {
+    const { scripts = {} } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      scripts?: Record<string, string>;
+    };
+    const script = Object.keys(scripts).find((one) =>
+      new RegExp(`petstore(?:\\.js)? ${name}$`).test(scripts[one]!),
+    );
+    if (script) return `npm run ${script}`;
+  }
+  return `node ${relative('', PROGRAM)} ${name}`;
+}
 
 /** Ends the process with status 1. Prints an `OperatorError` as one line, any other error as a log shows it. */
 export function fail(error: unknown): never {
