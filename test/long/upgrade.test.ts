@@ -1,17 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createKey } from '../../src/testing/client.js';
 import { createDatabase, query, startService } from '../../src/testing/service.js';
+import { countMissing } from '../faults/support/fault.js';
+import { ReadLoad, WriteLoad } from '../faults/support/load.js';
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, Run } from '../support/npm.js';
 import { Receiver } from '../support/receiver.js';
 
@@ -98,6 +91,22 @@ async function fill(api: string): Promise<Known> {
   return known;
 }
 
+/** The program of a released package, with the packages of this checkout; its folder goes with those of `newFolder`. */
+function unpack(file: string): string {
+  const folder = newFolder();
+  execFileSync('tar', ['-xzf', join(ROOT, 'released', file)], { cwd: folder });
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
+  // Its pages and commands import packages that later releases do not need; its API does not use them.
+  const { dependencies } = JSON.parse(readFileSync(join(folder, 'package/package.json'), 'utf8'));
+  for (const name of Object.keys(dependencies)) {
+    if (existsSync(join(ROOT, 'node_modules', name))) continue;
+    const standIn = join(folder, 'package/node_modules', name);
+    mkdirSync(standIn, { recursive: true });
+    writeFileSync(join(standIn, 'index.js'), '');
+  }
+  return join(folder, 'package/dist/src/main.js');
+}
+
 /** Expects all of it, and that no write happens twice: a retry is answered as before, or refused. */
 async function expectAll(
   api: string,
@@ -164,24 +173,12 @@ const packages = globSync('petstore-[0-9]*.tgz', { cwd: join(ROOT, 'released') }
 test.each(packages)(
   'The data of %s in its embedded database stays in use, with the demo key',
   async (file) => {
-    const folder = mkdtempSync(join(tmpdir(), 'petstore-released-'));
-    execFileSync('tar', ['-xzf', join(ROOT, 'released', file)], { cwd: folder });
-    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
-    // Its pages and commands import packages that later releases do not need; its API does not use them.
-    const { dependencies } = JSON.parse(readFileSync(join(folder, 'package/package.json'), 'utf8'));
-    for (const name of Object.keys(dependencies)) {
-      if (existsSync(join(ROOT, 'node_modules', name))) continue;
-      const standIn = join(folder, 'package/node_modules', name);
-      mkdirSync(standIn, { recursive: true });
-      writeFileSync(join(standIn, 'index.js'), '');
-    }
+    const program = [unpack(file)];
     const DATA_DIR = newFolder();
-    const program = [join(folder, 'package/dist/src/main.js')];
     const released = new Run(process.execPath, program, { DATA_DIR, LOG_LEVEL: 'warn' });
     const before = await released.ready();
     const known = await fill(before.api);
     await released.stop();
-    rmSync(folder, { recursive: true });
 
     const service = nodeStart({ DATA_DIR, LOG_LEVEL: 'warn', ...receiver.env });
     const after = await service.ready();
@@ -191,3 +188,60 @@ test.each(packages)(
     expectOnce(known);
   },
 );
+
+test('2.0.0 serves a database beside this release under load, and alone after it', async () => {
+  const env = { DATABASE_URL: await createDatabase(), ...receiver.env };
+  const released = unpack('petstore-2.0.0.tgz');
+  const former = await startService(env, released);
+  const key = await createKey(former);
+  const loads = [
+    new WriteLoad(former.url, key, { clients: 4 }),
+    new ReadLoad([former.url], key, { clients: 2 }),
+  ];
+  // It migrates while the former one serves.
+  const later = await startService(env);
+  const both = [former.url, later.url];
+  loads.push(new WriteLoad(later.url, key, { clients: 4 }), new ReadLoad(both, key, { clients: 4 }));
+
+  const authorization = `Bearer ${key}`;
+  const pairs = await Promise.all(
+    Array.from({ length: 20 }, (_none, i) => {
+      const body = { name: `Rex ${i}`, categoryId: 1, status: 'available' };
+      const request = { method: 'POST', path: '/pets', authorization, key: `both-${i}`, body };
+      return Promise.all(both.map((url) => ask(`${url}/v1`, request)));
+    }),
+  );
+  for (const [one, other] of pairs) expect(one).toEqual({ ...other, status: 201 });
+  const walked: number[] = [];
+  let next: string | undefined = '/v1/pets?limit=7&status=available';
+  for (let i = 0; next; i++) {
+    const page = await fetch(both[i % 2]! + next, { headers: { Authorization: authorization } });
+    walked.push(...((await page.json()) as { id: number }[]).map(({ id }) => id));
+    next = /<[^>]*?(\/v1\/[^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
+  }
+  expect(walked).toEqual([...new Set(walked)].toSorted((a, b) => a - b));
+  expect(walked).toEqual(expect.arrayContaining(pairs.map(([one]) => one!.body.id)));
+
+  await Promise.all(loads.map((load) => load.stop()));
+  const outcomes = loads.flatMap((load) => load.outcomes);
+  expect(outcomes.filter(({ status }) => status < 200 || status > 299)).toEqual([]);
+  const written = outcomes.filter(({ method }) => method === 'POST');
+  expect(await countMissing(env.DATABASE_URL, written)).toBe(0);
+  const sent = written.filter(({ path }) => path === '/v1/messages').map(({ body }) => JSON.parse(body).id);
+  await eventually(() => sent.every((id) => receiver.callsFor(id).length > 0));
+  expect(sent.filter((id) => receiver.callsFor(id).length > 1)).toEqual([]);
+
+  const known = await fill(`${later.url}/v1`);
+  await expectAll(`${former.url}/v1`, known, receiver);
+  expect(await later.stop()).toBe(0);
+  await expectAll(`${former.url}/v1`, known, receiver);
+  expect(await former.stop()).toBe(0);
+  const again = await startService(env, released);
+  await expectAll(`${again.url}/v1`, known, receiver);
+  expect(await again.stop()).toBe(0);
+  expectOnce(known);
+  const logged = [former, later, again].flatMap((service) => service.output().split('\n'));
+  const warnings = logged.filter((line) => /"level":"(?:warn|error|fatal)"/.test(line));
+  // The jobs of later schedules, to which 2.0.0 pays no heed.
+  expect(warnings.filter((line) => !line.includes('Nothing handles the jobs of sweep-'))).toEqual([]);
+});
