@@ -8,10 +8,10 @@ import { PLACED_AT } from './wire.js';
 
 export const PETS = 100_000;
 
-/** An id that a double cannot hold, of a category and an animal, to see whether a server keeps its digits. */
+/** An id of a category and an animal that a double cannot hold: servers must keep its digits. */
 export const BIG_ID = '9007199254740993';
 
-/** The account that all requests come from. */
+/** The account of all requests. */
 export const EMAIL = 'bench@example.com';
 const ACCOUNT = `(SELECT id FROM accounts WHERE email = '${EMAIL}')`;
 
@@ -22,14 +22,14 @@ export interface Supply {
   count: number;
 }
 
-/** The database of a run: created for it, on the PostgreSQL of `BENCH_DATABASE_URL` or else an embedded one. */
+/** The database of a run, created on the PostgreSQL of `BENCH_DATABASE_URL` or on an embedded one. */
 export class Database {
   private static readonly open = new Set<Database>();
 
   private constructor(
     readonly url: string,
     private readonly client: Client,
-    /** The process whose children serve the connections; undefined if the server is on another machine. */
+    /** Process id of the parent of the connections' processes; undefined if the server is on another machine. */
     readonly postmaster: number | undefined,
     readonly version: string,
     private readonly remove: () => Promise<void>,
@@ -55,7 +55,7 @@ export class Database {
     return database;
   }
 
-  /** Closes all that are open. */
+  /** Closes all open databases. */
   static async closeAll(): Promise<void> {
     const databases = [...Database.open];
     Database.open.clear();
@@ -73,10 +73,7 @@ export class Database {
     await this.settle();
   }
 
-  /**
-   * Adds animals.
-   * @param status SQL of the status of the `i`th
-   */
+  /** Adds animals. @param status SQL of the status of the `i`th */
   async addPets(count: number, status: string): Promise<Supply> {
     const { rows } = await this.client.query(
       `WITH added AS (
@@ -90,7 +87,7 @@ export class Database {
     return { first, firstPet: first, count };
   }
 
-  /** Adds what requests use up: animals that can be ordered, or orders that can be approved. */
+  /** Adds rows that requests use up: animals that can be ordered, or orders that can be approved. */
   async addSupply(what: 'pets' | 'orders', count: number): Promise<Supply> {
     if (what === 'pets') return this.addPets(count, `'available'`);
     const { firstPet } = await this.addPets(count, `'pending'`);
@@ -106,7 +103,7 @@ export class Database {
     return { first: Number(rows[0].first), firstPet, count };
   }
 
-  /** The audit records of the requests whose ids begin with a server's name, apart from ids and times. */
+  /** The audit records of a server's requests, whose ids begin with its name, without ids and times. */
   async recordsOf(server: string): Promise<object[]> {
     const { rows } = await this.client.query<{ record: object }>(
       `SELECT jsonb_build_array(substr(request_id, length($1) + 1), actor, account_id, key_id, action,
@@ -117,14 +114,14 @@ export class Database {
     return rows.map(({ record }) => record);
   }
 
-  /** Leaves PostgreSQL no pending work for what was written so far. */
+  /** Lets PostgreSQL finish the pending work of earlier writes. */
   async settle(): Promise<void> {
     await this.client.query('VACUUM ANALYZE');
     await this.client.query('CHECKPOINT');
   }
 }
 
-// A run that is interrupted leaves nothing behind: its servers end with this process.
+// An interrupted run leaves nothing behind: its servers end with this process.
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => void Database.closeAll().finally(() => process.exit(1)));
 

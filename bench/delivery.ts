@@ -6,10 +6,7 @@ import { createKey, post, startServer, stopAll } from './servers.js';
 import { provenance, toTable, whole } from './table.js';
 import { cpuOf, cpuOfFamily } from './usage.js';
 
-/**
- * What it takes to deliver messages: a backlog, delivered by one worker and by two, to receivers that answer at once and
- * after 100 ms; and how long a message that comes alone waits for its first try.
- */
+/** Measures the delivery of a backlog by one worker and by two, and the time until the first try of a lone message. */
 const { values } = parseArgs({
   options: {
     messages: { type: 'string', default: '10000' },
@@ -18,16 +15,16 @@ const { values } = parseArgs({
   },
 });
 const MESSAGES = Number(values.messages);
-/** Messages that are submitted at a time. */
+/** Messages submitted at a time. */
 const TOGETHER = 10;
-/** Messages that are submitted one after another, each when the one before is delivered. */
+/** Lone messages: each is submitted after the delivery of the one before. */
 const ALONE = 60;
 const HEAD = [
   ...['Receiver answers', 'Workers', 'Messages a second', 'Under way at once'],
   ...['Worker CPU µs', 'PostgreSQL CPU µs'],
 ];
 
-/** Answers 200 after `delay` milliseconds; in a thread, so that its work and that of this program do not mix. */
+/** Answers 200 after `delay` milliseconds, in a thread of its own. */
 const RECEIVER = `
   const { createServer } = require('node:http');
   const { parentPort, workerData: { counts, delay } } = require('node:worker_threads');
@@ -62,7 +59,7 @@ try {
   await Database.closeAll();
 }
 
-/** Leaves a backlog. */
+/** Submits the messages of the backlog. */
 async function submit(send: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < MESSAGES; i += TOGETHER)
     await Promise.all(Array.from({ length: Math.min(TOGETHER, MESSAGES - i) }, send));
@@ -72,7 +69,7 @@ async function submit(send: () => Promise<unknown>): Promise<void> {
 async function deliver(workers: number, delay: number): Promise<string[]> {
   const { counts, running, stop } = await startDelivery(workers, delay);
   const cpu = () => running.reduce((sum, { pid }) => sum + cpuOf(pid), 0);
-  // The rate between the first and the last tenth: the start and the end are not what is measured.
+  // The first and the last tenth are not measured: they are start and end.
   const from = await reached(counts, MESSAGES * 0.1);
   const [cpuBefore, databaseBefore] = [cpu(), cpuOfFamily(database.postmaster)];
   const to = await reached(counts, MESSAGES * 0.9);
@@ -84,7 +81,7 @@ async function deliver(workers: number, delay: number): Promise<string[]> {
   return [delay ? `after ${delay} ms` : 'at once', ...[workers, rate, counts[2]!, ...each].map(whole)];
 }
 
-/** Milliseconds from the answer to a submission to the first try, sorted; the first, which waits for the worker's start, is none. */
+/** Milliseconds from a submission's answer to the first try, sorted; without the first, which waits for the worker. */
 async function waitsOf(send: () => Promise<unknown>): Promise<number[]> {
   const { counts, stop } = await startDelivery(1, 0);
   const waits: number[] = [];

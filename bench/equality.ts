@@ -15,13 +15,12 @@ interface Answer {
   status: number;
   headers: Record<string, string | null>;
   body: unknown;
-  /** Whether it is the one before under its key, to the byte. */
+  /** Whether it repeats the previous answer under its key, byte for byte. */
   isReplay: boolean;
 }
 
 /**
- * Sends the same requests to every server that takes part in their operations, and compares status, body and headers,
- * except for new ids and times; and the audit records of those who keep promises about writes.
+ * Compares the servers' answers to the same requests, except for new ids and times, and their audit records.
  * @throws Error that lists every answer that differs from the first server's
  */
 export async function requireEqualAnswers(
@@ -46,7 +45,7 @@ export async function requireEqualAnswers(
   );
 }
 
-/** The answers of a server to the probes that it takes part in, and its audit records, by what was asked. */
+/** A server's answers and audit records, by probe. */
 async function askAll(server: RunningServer, key: string, database: Database): Promise<Map<string, unknown>> {
   const own: Own = {
     server: server.name,
@@ -102,7 +101,7 @@ async function ask(
   };
 }
 
-/** A header without the server's address, new ids and what a cursor holds, which each server knows for itself. */
+/** A header without the server's address, new ids and the content of cursors, which differ between servers. */
 function withoutNews(header: string | null, url: string): string | null {
   return (
     header
@@ -113,7 +112,7 @@ function withoutNews(header: string | null, url: string): string | null {
   );
 }
 
-/** A body in which values that must differ are replaced by their form; each server words its errors itself. */
+/** A body with the form of values that must differ in their place, and without messages of errors. */
 function comparable(body: unknown, isNew: boolean, own: Own): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   const entries = Object.entries(body).map(([name, value]) => {
@@ -127,7 +126,7 @@ function comparable(body: unknown, isNew: boolean, own: Own): unknown {
   return Object.fromEntries(entries);
 }
 
-/** Which of a server's own animals it is. */
+/** The number of an animal among a server's own. */
 function animalOf(id: unknown, { pets, orders }: Own): unknown {
   const [free, ofOrder] = [pets, orders].map(({ firstPet }) => Number(id) - firstPet) as [number, number];
   if (ofOrder >= 0 && ofOrder < OWN) return `that of order ${ofOrder}`;

@@ -5,10 +5,7 @@ import { median, provenance, toTable, whole } from './table.js';
 import { cpuOfFamily } from './usage.js';
 import { encodeCursor } from './wire.js';
 
-/**
- * What the same requests cost on more and more animals, of which one in 1,000 is `available` and all others are sold: each
- * size in a database and behind a service of its own.
- */
+/** Measures the same requests on growing tables. One animal in 1,000 is `available`, the others are sold. */
 const { values } = parseArgs({
   options: {
     sizes: { type: 'string', default: '1000,100000,10000000' },
@@ -24,7 +21,7 @@ interface Stage {
   key: string;
 }
 
-/** A request and its median latency in ms, and the CPU time of PostgreSQL in µs, at each size. */
+/** A request: at each size, its median latency in ms, and the CPU time of PostgreSQL in µs. */
 interface Cost {
   title: string;
   latency: number[];
@@ -33,7 +30,7 @@ interface Cost {
 
 const deep = (size: number, status?: string) =>
   `cursor=${encodeCursor(String(Math.floor(size * 0.9)), status)}`;
-/** Ids from all of the table. */
+/** Ids spread over the whole table. */
 const spread = (size: number) => Array.from({ length: LIMIT }, (_, i) => 1 + i * (size / LIMIT));
 
 const REQUESTS: [title: string, path: (size: number) => string][] = [
@@ -49,7 +46,7 @@ const REQUESTS: [title: string, path: (size: number) => string][] = [
 try {
   const stages: Stage[] = [];
   for (const size of values.sizes.split(',').map(Number)) stages.push(await prepare(size));
-  // What was written is out of the way before anything is measured.
+  // Pending work of these writes would slow the measurement.
   for (const { database } of stages) await database.settle();
   const costs: Cost[] = [];
   for (const [title, path] of REQUESTS) costs.push(await measure(stages, title, path));
@@ -71,7 +68,7 @@ async function prepare(size: number): Promise<Stage> {
   return { size, database, server, key };
 }
 
-/** Requests take turns, so that what else happens on the machine meets all sizes alike. */
+/** The sizes alternate, so that other load on the machine affects them equally. */
 async function measure(stages: Stage[], title: string, path: (size: number) => string): Promise<Cost> {
   const latencies: number[][] = stages.map(() => []);
   const ask = ({ server, size, key }: Stage) => timeOf(`${server.url}/v1/pets${path(size)}`, key);

@@ -3,14 +3,14 @@ import { createHistogram } from 'node:perf_hooks';
 import type { Supply } from './database.js';
 import { connectionOf, type Operation, OPERATIONS, type OperationName, type Request } from './operations.js';
 
-/** The job of this process: one load on one server. */
+/** The task of this process: one load on one server. */
 export interface Job {
   url: string;
   bearer: string;
   operation: OperationName;
   connections: number;
   seconds: number;
-  /** What the requests use up, if they do: the load ends with it. */
+  /** Rows that the requests use up: the load ends with them. */
   supply?: Supply;
 }
 
@@ -72,8 +72,8 @@ function toText({ method, path, headers = {}, body = '' }: Request, head: string
 }
 
 /**
- * A connection that sends its next request as soon as it has the answer to the one before.
- * @param next given an answer's status and milliseconds, or 0 and 0 at first: the next request; undefined if that was all
+ * A connection that sends each request as soon as it has the answer to the one before.
+ * @param next returns the next request, or undefined at the end, given an answer's status and milliseconds (0 and 0 at first)
  */
 function client(
   port: number,
@@ -95,7 +95,7 @@ function client(
     const end = received.indexOf('\r\n\r\n');
     if (end < 0) return;
     const [, length] = /\ncontent-length: (\d+)/i.exec(received) ?? [];
-    // All servers tell the length of what is measured.
+    // All servers send a Content-Length.
     if (length === undefined) socket.destroy(new Error('no Content-Length'));
     if (received.length < end + 4 + Number(length)) return;
     const status = Number(received.slice(9, 12));

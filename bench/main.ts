@@ -8,10 +8,10 @@ import { createKey, type RunningServer, type ServerName, SERVERS, startServer, s
 import { summarize } from './summary.js';
 import { provenance } from './table.js';
 
-/** Load of every kind on every server before anything is measured, so that its code is compiled. */
+/** Load of every kind on every server before the first measurement, so that V8 has compiled the code. */
 const WARM_UP = { connections: 16, rounds: 2 };
 
-// Short rounds, so that what else happens on the machine meets all servers alike.
+// Short rounds, so that other load on the machine affects all servers equally.
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: Object.keys(OPERATIONS).join() },
@@ -22,7 +22,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Signs the tokens of the server that takes them. */
+/** Signs the tokens for the service with an identity provider. */
 let issuer: Issuer | undefined;
 
 try {
@@ -36,7 +36,7 @@ try {
 }
 
 async function run(operations: OperationName[], names: ServerName[], database: Database): Promise<void> {
-  // The service first: it creates the schema, and every answer is compared with its own.
+  // The service comes first: it creates the schema, and all answers are compared with its answers.
   const service = await startServer('service', database.url);
   const key = await createKey(service);
   await database.seed();
@@ -75,7 +75,7 @@ async function compare(
   );
 }
 
-/** Starts a peer; the service with an identity provider is one beside the service with its key. */
+/** Starts a peer, or the service with an identity provider. */
 async function startPeer(name: ServerName, databaseUrl: string): Promise<RunningServer> {
   if (name !== 'token') return startServer(name, databaseUrl);
   issuer = await Issuer.start();

@@ -7,7 +7,7 @@ import { connectionOf, type Operation, OPERATIONS, type OperationName, takesPart
 import { type RunningServer, type ServerName, SERVERS } from './servers.js';
 import { cpuOf, cpuOfFamily, memoryOf } from './usage.js';
 
-/** One server under one load for a few seconds. CPU is in µs per request. */
+/** The figures of a server under a load. CPU is in µs per request. */
 export interface Measurement extends Load {
   server: ServerName;
   operation: OperationName;
@@ -18,7 +18,7 @@ export interface Measurement extends Load {
   memory: number;
 }
 
-/** Each order needs its own animal, and each change its own order. A server that is faster ends its measurement sooner. */
+/** Each order needs its own animal, and each change its own order: a measurement ends when they are used up. */
 const SUPPLY_PER_SECOND = 6_000;
 /** Length of the load before each measurement. */
 const WARM_UP_SECONDS = 0.4;
@@ -32,7 +32,7 @@ export class Bench {
     private readonly key: string,
   ) {}
 
-  /** Measures every server that takes part under one load, in turn and again each round, each time after a warm-up. */
+  /** Measures every server of the operation under one load, in turn in each round, each time after a warm-up. */
   async compare(
     all: RunningServer[],
     operation: OperationName,
@@ -42,7 +42,7 @@ export class Bench {
     const servers = all.filter(({ name }) => takesPart(name, operation));
     const measurements: Measurement[] = [];
     for (let round = 0; round < rounds; round++) {
-      // No server is always the first after a pause, or always follows the same other one.
+      // The order changes, so that no server is always first or always follows the same one.
       const order = servers.map((_server, i) => servers[(i + round) % servers.length]!);
       for (const server of round % 2 ? order.toReversed() : order) {
         await this.load(server, operation, connections, WARM_UP_SECONDS);
@@ -52,7 +52,7 @@ export class Bench {
     return measurements;
   }
 
-  /** @throws Error if a request failed: the figures would then mean something else */
+  /** @throws Error if a request failed, as the figures would be wrong */
   async measure(
     server: RunningServer,
     operation: OperationName,
@@ -81,7 +81,7 @@ export class Bench {
     };
   }
 
-  /** Only load, such as a warm-up: it continues whatever fails. */
+  /** Load without a measurement, such as a warm-up; failures do not end it. */
   async load(
     server: RunningServer,
     operation: OperationName,

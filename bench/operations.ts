@@ -10,21 +10,21 @@ export interface Request {
   body?: string;
 }
 
-/** What a request is made of. */
+/** The input of a request. */
 export interface Turn {
-  /** How many requests the load has sent before it, over all connections. */
+  /** Number of earlier requests of the load, over all connections. */
   i: number;
-  /** A name of the connection, which it has in every load of its server. */
+  /** Name of the connection, the same in every load of its server. */
   connection: string;
-  /** The animals or orders that were prepared for the load, one for each request. */
+  /** Animals or orders prepared for the load, one for each request. */
   supply?: Supply;
 }
 
 export interface Operation {
   title: string;
-  /** Servers that are measured, and that give the same answers. */
+  /** Servers to measure, which must give the same answers. */
   servers: readonly ServerName[];
-  /** What each request uses up. */
+  /** The kind of row that each request uses up. */
   uses?: 'pets' | 'orders';
   /** Whether each connection sends its request once before the load. */
   isReplay?: boolean;
@@ -39,9 +39,9 @@ const STATUSES = [undefined, 'available', 'pending', 'sold'];
 /** 70 % first pages, 20 % animals, 10 % new animals. */
 const MIX = ['list', 'list', 'get', 'list', 'list', 'create', 'list', 'get', 'list', 'list'] as const;
 
-/** Peers that know no keys serve reads, and the simplest write. */
+/** The service and the peer without idempotency keys: reads, and the simplest write. */
 const PLAIN: ServerName[] = ['service', 'http'];
-/** Peers that keep what the service promises about writes. */
+/** The service and the peers that keep its promises about writes. */
 const KEEPING: ServerName[] = ['service', 'transaction', 'statement'];
 /** Without a key, both peers send the same statement. */
 const UNKEYED: ServerName[] = ['service', 'statement'];
@@ -106,7 +106,7 @@ export const OPERATIONS = {
 
 export type OperationName = keyof typeof OPERATIONS;
 
-/** The name of a connection. It is of one server, since all have one database. */
+/** Name of a connection, unique among the servers, as they share a database. */
 export function connectionOf(url: string, n: number): string {
   return `${url}/${n}`;
 }

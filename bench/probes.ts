@@ -2,24 +2,24 @@ import { BIG_ID, PETS, type Supply } from './database.js';
 import type { OperationName } from './operations.js';
 import { encodeCursor, tagOfPlaced } from './wire.js';
 
-/** A request whose answer must be the same from every server that takes part in the operation. */
+/** A request that every server of the operation must answer alike. */
 export interface Probe {
   of: OperationName;
   method?: string;
   path: string;
-  /** Sent as it is if it is a string, else as JSON. */
+  /** Sent unchanged if it is a string, otherwise as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
 }
 
-/** What is asked for only from one server. */
+/** Rows that only one server uses. */
 export interface Own {
   server: string;
   pets: Supply;
   orders: Supply;
 }
 
-/** How many of each. */
+/** Number of rows of each kind. */
 export const OWN = 3;
 
 const STATUSES = ['available', 'pending', 'sold'];
@@ -73,14 +73,14 @@ const MESSAGES = [
   ...[65_536, 65_537, 110_000].map((length) => 'x'.repeat(length)),
 ].map((text) => ({ message: text }));
 
-/** Every operation that is measured, used correctly and incorrectly. */
+/** Valid and invalid requests of every measured operation. */
 export function probes(own: Own): Probe[] {
   return [
     ...PAGES.map((query) => list(`/v1/pets${query && '?'}${query}`)),
     ...PET_IDS.map((id) => get(`/v1/pets/${id}`)),
     ...NEW_PETS.map(pet),
     ...MESSAGES.map(message),
-    // The second finds the animal reserved.
+    // The animal is reserved for the second request.
     ...[own.pets.first, own.pets.first, 987_654_321, 'luna', undefined].map(order),
     { ...pet('{"name":"Luna","categoryId":2}'), headers: { 'Content-Type': 'text/plain' } },
     { ...get('/v1/pets/1'), headers: { Authorization: '' } },
@@ -93,12 +93,12 @@ export function probes(own: Own): Probe[] {
   ];
 }
 
-/** The probe under an `Idempotency-Key`, which is its request id too: the audit log has that. */
+/** The probe under an `Idempotency-Key`, which is also its request id: so the audit log has the key. */
 function keyedProbe(key: string, probe: Probe): Probe {
   return { ...probe, headers: { ...probe.headers, 'Idempotency-Key': key, 'X-Request-Id': key } };
 }
 
-/** What is promised to those who send an `Idempotency-Key`. */
+/** The promises about an `Idempotency-Key`. */
 function keyed({ server, pets }: Own): Probe[] {
   const under = (key: string, probe: Probe) => ({
     ...keyedProbe(`${server}-${key}`, probe),
@@ -109,7 +109,7 @@ function keyed({ server, pets }: Own): Probe[] {
   const [, mine, others] = Array.from({ length: OWN }, (_none, i) => order(pets.first + i));
   return [
     ...[luna, luna, bella, message({ message: 'Luna' }), luna].map((probe) => under('created', probe)),
-    // What has failed is not stored.
+    // A failure is not stored.
     ...[lost, lost, pet('{"name":'), bella, bella, lost].map((probe) => under('failed', probe)),
     ...[bella, bella].map((probe) => under('x'.repeat(254 - server.length), probe)),
     ...NEW_PETS.map((body, i) => under(`new-${i}`, pet(body))),
@@ -123,7 +123,7 @@ function keyed({ server, pets }: Own): Probe[] {
   ];
 }
 
-/** What is promised to those who change an order, with a key or without. */
+/** The promises about changes of an order, with a key or without. */
 function changes({ server, orders: { first, firstPet } }: Own): Probe[] {
   const under = (key: string, probe: Probe) => keyedProbe(`${server}-${key}`, probe);
   const tagOf = (i: number) => tagOfPlaced(first + i, firstPet + i);
@@ -138,7 +138,7 @@ function changes({ server, orders: { first, firstPet } }: Own): Probe[] {
     ...['placed', 'approved', 'lost', null].map((status) => change(first, status, '*')),
     change(first, 'delivered'),
     change(first, 'cancelled'),
-    // The animal is available again, and then somebody else's.
+    // The animal becomes available again, and another account orders it.
     ...[0, 1].map(() => under('cancelled', change(first + 1, 'cancelled', `"luna",, ${other}`))),
     ...[0, 1].map(() => ({ ...order(firstPet + 1), of: 'change' as const })),
     ...[0, 1].map(() => under('unmatched', change(first + 2, 'approved'))),

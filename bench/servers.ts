@@ -6,7 +6,7 @@ import { EMAIL } from './database.js';
 
 const root = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
-/** What is measured: the built service, and its peers. */
+/** The servers: the built service, and its peers. */
 export const SERVERS = {
   service: { title: 'Pet store service', main: root('dist/src/main.js') },
   token: { title: 'Service, with tokens', main: root('dist/src/main.js') },
@@ -23,21 +23,21 @@ export interface RunningServer {
   /** Address without a path. */
   url: string;
   pid: number;
-  /** What its requests come with, if not the API key of the run. */
+  /** Credential of its requests, if it is not the API key of the run. */
   bearer?: string;
   stop(): Promise<void>;
 }
 
 const running = new Set<RunningServer>();
 const children = new Set<ChildProcess>();
-// However the run ends, no server outlives it, as long as handlers still run.
+// No server outlives the run, unless the run is killed.
 process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 
 /**
- * Starts a server with default settings on a database, the service as `npm start` does. Its standard error is shown,
- * except for the log lines of requests.
+ * Starts a server with default settings on a database, the service as `npm start` does.
+ * Shows its standard error without the log lines of requests.
  * @param env further variables of its environment
- * @param main another program that is the service, with more in it
+ * @param main another program that starts the service
  */
 export async function startServer(
   name: ServerName,
@@ -73,12 +73,12 @@ export async function startServer(
   return server;
 }
 
-/** Stops all that are running. */
+/** Stops all running servers. */
 export async function stopAll(): Promise<void> {
   await Promise.allSettled([...running].map((server) => server.stop()));
 }
 
-/** A key of the account with this email, which is created as every client creates one. */
+/** A key of the account with this email, created by the API. */
 export async function createKey({ url }: RunningServer, email = EMAIL): Promise<string> {
   const account = { email, password: 'correct horse battery' };
   const basic = Buffer.from(`${account.email}:${account.password}`).toString('base64');

@@ -8,7 +8,7 @@ const HEAD = [
   ...['req/s, service ÷ peer', 'CPU of both, service ÷ peer', 'p99, service ÷ peer'],
 ];
 
-/** A table of medians over the rounds, with a line for each operation and server, in the order in which they first appear. */
+/** A table of medians over the rounds, with a line for each operation and server, in the order of their first figures. */
 export function summarize(measurements: Measurement[]): string {
   const groups = Map.groupBy(measurements, ({ operation, server }) => `${operation} ${server}`);
   const rows = [...groups.values()].map(toRow);

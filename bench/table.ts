@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus } from 'node:os';
 
-/** A Markdown table whose columns are as wide as a terminal needs them; all but the first `names` hold numbers. */
+/** A Markdown table with aligned columns; all columns but the first `names` are numbers. */
 export function toTable(head: string[], rows: string[][], names = 1): string {
   const widths = head.map((_cell, i) => Math.max(4, ...[head, ...rows].map((cells) => cells[i]!.length)));
   const pad = (cell: string, i: number) => (i < names ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!));
@@ -11,14 +11,14 @@ export function toTable(head: string[], rows: string[][], names = 1): string {
     .join('\n');
 }
 
-/** What figures are of: date, commit, machine and versions. */
+/** The origin of figures: date, commit, machine and versions. */
 export function provenance(postgres: string): string {
   const machine = `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? process.arch})`;
   const date = new Date().toISOString().slice(0, 10);
   return `${date}, commit ${commit()}, ${machine}, Node ${process.versions.node}, ${postgres}`;
 }
 
-/** A number without decimals; a dash where the platform could not tell. */
+/** A number without decimals; a dash if the platform has none. */
 export function whole(number: number): string {
   return Number.isNaN(number) ? '–' : Math.round(number).toLocaleString('en');
 }

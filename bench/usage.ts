@@ -2,16 +2,16 @@ import { readFileSync, writeFileSync } from 'node:fs';
 
 // All figures come from Linux's /proc; elsewhere they are NaN.
 
-// /proc counts in ticks (proc_pid_stat(5)); Linux has 100 a second wherever Node runs.
+// /proc counts ticks, 100 a second (proc_pid_stat(5)).
 const TICK_US = 1e6 / 100;
 
-/** CPU time of a process so far in µs, user and system. */
+/** CPU time of a process in µs, user and system. */
 export function cpuOf(pid: number): number {
   const { user, system } = timesOf(pid);
   return (user + system) * TICK_US;
 }
 
-/** CPU time in µs of a process and all it has started, whether they still run or not. */
+/** CPU time in µs of a process and its descendants, ended ones included. */
 export function cpuOfFamily(parent: number | undefined): number {
   if (parent === undefined) return NaN;
   const { endedUser, endedSystem } = timesOf(parent);
@@ -25,7 +25,7 @@ export function memoryOf(pid: number): number {
   return megabytes(pid, 'VmRSS');
 }
 
-/** The most memory that a process has had in MB, since the last call of `forgetPeak`. */
+/** Peak memory of a process in MB since the last call of `forgetPeak`. */
 export function peakOf(pid: number): number {
   return megabytes(pid, 'VmHWM');
 }
@@ -34,7 +34,7 @@ export function forgetPeak(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5');
   } catch {
-    // Then it is the most since the start.
+    // The peak is then that since the start.
   }
 }
 
@@ -44,7 +44,7 @@ function megabytes(pid: number, what: string): number {
 
 function timesOf(pid: number) {
   const stat = read(`/proc/${pid}/stat`);
-  // The name of the program is in parentheses and may contain anything; fields 14 to 17 are the times.
+  // The program's name, in parentheses, may contain anything; fields 14 to 17 are the times.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [user = NaN, system = NaN, endedUser = NaN, endedSystem = NaN] = fields.slice(11, 15).map(Number);
   return { user, system, endedUser, endedSystem };

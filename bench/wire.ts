@@ -1,19 +1,19 @@
 import { hash } from 'node:crypto';
 
-// What the service writes, and every server of the benchmark writes and reads alike.
+// Formats of the service that every server of the benchmark writes and reads.
 
-/** When the orders were placed that a run prepares: their tags follow from their ids. */
+/** Time of the orders that a run prepares: so their tags depend on their ids only. */
 export const PLACED_AT = '2026-11-21T12:00:00.000Z';
 
 const marks = new Map<string | undefined, string>();
 
-/** What tells the list of all animals, or of those with a status, from other lists. */
+/** Identifies the list of all animals, or of the animals with a status, in a cursor. */
 function markOf(status: string | undefined): string {
   const list = `pets by id\0${status === undefined ? '' : `status=${status}`}`;
   return marks.getOrInsertComputed(status, () => hash('sha256', list, 'base64url').slice(0, 12));
 }
 
-/** The position after an animal, in the list of all or of those with a status. */
+/** The position after an animal, in the list of all animals or of the animals with a status. */
 export function encodeCursor(id: string, status?: string): string {
   return Buffer.from(`${markOf(status)}:${id}`).toString('base64url');
 }

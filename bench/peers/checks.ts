@@ -33,11 +33,11 @@ const TAGS = new RegExp(String.raw`^[ \t,]*${TAG}(?:[ \t]*,[ \t,]*${TAG})*[ \t,]
 const LIMIT = /^(?:[1-9]\d?|100)$/;
 const BEARER = /^bearer +(?=\S)/i;
 
-/** Less than a second, as the service remembers a key. */
+/** The service also caches a key for less than a second. */
 const KEY_LIFETIME_MS = 800;
 const owners = new Map<string, { owner: Promise<KeyOwner>; until: number }>();
 
-/** Whose request it is, by a query if its key was not seen recently. */
+/** The account of a request, by a query if the key is not cached. */
 export async function authenticate(authorization = ''): Promise<KeyOwner> {
   const [scheme] = BEARER.exec(authorization) ?? [];
   if (!scheme) throw new ApiError('missing_api_key');
@@ -98,20 +98,20 @@ export function readOrderChange(body: unknown): OrderStatus {
   return status as OrderStatus;
 }
 
-/** The header `Idempotency-Key`, of which there must not be several. */
+/** The header `Idempotency-Key`, which must not be repeated. */
 export function readIdempotencyKey([key, ...others]: string[] = []): string | undefined {
   require(others.length === 0 && (key === undefined || VISIBLE.test(key)), 'Idempotency-Key');
   return key;
 }
 
-/** The tags of an `If-Match` (RFC 9110, 13.1.1); undefined where any state will do. */
+/** The tags of an `If-Match` (RFC 9110, 13.1.1); undefined for any state. */
 export function readIfMatch(header: string | undefined): string[] | undefined {
   if (header === undefined || header === '*') return undefined;
   require(TAGS.test(header), 'If-Match');
   return header.match(new RegExp(TAG, 'g'))!;
 }
 
-/** The address of something that was created, but for its id. */
+/** The `Location` of a new row, up to its id. */
 export function locate(host: string | undefined, path: string): string {
   return `http://${host}/v1/${path}/`;
 }

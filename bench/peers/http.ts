@@ -14,7 +14,7 @@ import {
 } from './checks.js';
 import { type Answer, pool, readBody, serve } from './server.js';
 
-/** A row of `pets`; its ids are decimal strings, as PostgreSQL sends them. */
+/** A row of `pets`; ids are decimal strings, as PostgreSQL sends them. */
 interface Pet extends NewPet {
   id: string;
 }
@@ -54,7 +54,7 @@ async function list(search: string | undefined, host: string | undefined): Promi
   };
 }
 
-/** A page, and the id after which the next one starts. Status and limit are literals, so that each has its own plan. */
+/** A page, and the id after which the next page starts. Status and limit are literals, so that each has its own plan. */
 async function findPage({ limit, status, after }: ListQuery): Promise<{ pets: Pet[]; next?: string }> {
   const filter = status ? `status = '${status}' AND` : '';
   const name = `pets ${status ?? ''} ${limit}`;
@@ -90,7 +90,7 @@ function withoutCategory(error: DatabaseError): never {
   throw new ApiError('category_not_found', undefined, { status: 400 });
 }
 
-/** The digits of an int64 are written into the JSON as they are. */
+/** Writes the digits of an int64 into the JSON unchanged. */
 function toJson({ id, name, categoryId, status }: Pet): string {
   const end = status ? `,"status":"${status}"}` : '}';
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${end}`;

@@ -1,7 +1,7 @@
 import { ApiError } from '../../src/platform/api/api-error.js';
 import type { NewPet, OrderStatus } from './checks.js';
 
-/** Who makes a change, as the audit log has it. */
+/** The author of a change, as in the audit log. */
 export interface Caller {
   accountId: string;
   keyId: string;
@@ -9,44 +9,44 @@ export interface Caller {
   address: string;
 }
 
-/** What one statement has come to: a row of its answer, and of what it has found to change. */
+/** The outcome of a statement: its answer, and the state that it found. */
 export interface Outcome {
   id: string | null;
   body: string | null;
   etag: string | null;
-  /** Of the animal that is not taken, or of the order: null if there is none. */
+  /** Status of the unavailable animal, or of the order; null if there is none. */
   state?: string | null;
-  /** Whether it is a state that `If-Match` names. */
+  /** Whether `If-Match` names the state. */
   isMatch?: boolean | null;
 }
 
-/** A kind of write: one statement does all of it, and writes the answer too, so that both are in one round trip. */
+/** A kind of write: one statement makes all changes and the JSON of the answer, in one round trip. */
 export interface Kind {
   name: string;
-  /** Of its answer. */
+  /** Status of the answer. */
   status: number;
-  /** How many parameters it has. */
+  /** Number of its parameters. */
   parameters: number;
   /**
-   * Its `WITH` queries. `answer` is there if it was made; `found` has what is needed to tell why it was not.
-   * @param gate names a query without columns: it happens only if that has a row
+   * Its `WITH` queries: `answer` has a row if the write happened; `found` has the reason if not.
+   * @param gate names a query without columns: the write happens only if that query has a row
    */
   queries: (gate?: string) => string;
-  /** Whether there is a `found`. */
+  /** Whether the queries include `found`. */
   finds: boolean;
 }
 
-/** One write that is asked for. */
+/** A requested write. */
 export interface Write {
   kind: Kind;
   values: unknown[];
-  /** What is before the id in the `Location` of the answer; null if it has none. */
+  /** `Location` of the answer up to the id; null without a `Location`. */
   base: string | null;
-  /** Why nothing was made; undefined if somebody else was faster, and it is to be tried again. */
+  /** Why nothing was written; undefined if another write came first, and this one should be tried again. */
   refusal?: (outcome: Outcome) => ApiError | undefined;
 }
 
-/** Where an order can come from, by where it goes. */
+/** The statuses from which an order can reach each status. */
 const FROM: Record<OrderStatus, OrderStatus[]> = {
   placed: [],
   approved: ['placed'],
@@ -54,7 +54,7 @@ const FROM: Record<OrderStatus, OrderStatus[]> = {
   cancelled: ['placed', 'approved'],
 };
 
-/** What an order makes of its animal when it gets there. */
+/** The animal's status for each status of its order. */
 const PET_STATUS: Partial<Record<OrderStatus, string>> = { delivered: 'sold', cancelled: 'available' };
 
 const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
@@ -118,7 +118,7 @@ const PLACE: Kind = {
       WHERE pets.id = $5 AND NOT EXISTS (SELECT FROM made))`,
 };
 
-/** It changes the order that the statement has seen, or nothing: the tag of that is as good as one of a locked row. */
+/** Changes the order only in the state that the statement has read, so the tag of that state is valid. */
 const MOVE: Kind = {
   name: 'move',
   status: 200,
@@ -156,7 +156,7 @@ export function place(by: Caller, petId: string, base: string): Write {
   return { kind: PLACE, values: [...columnsOf(by), petId], base, refusal: notTaken };
 }
 
-/** @param tags those of the states that are to be changed; undefined for any */
+/** @param tags of the states that may be changed; undefined for any state */
 export function move(by: Caller, id: string, status: OrderStatus, tags: string[] | undefined): Write {
   const from = FROM[status];
   const values = [...columnsOf(by), id, status, from, tags ?? null, PET_STATUS[status] ?? null];

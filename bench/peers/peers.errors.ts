@@ -1,7 +1,7 @@
 import { PLATFORM_ERRORS } from '../../src/platform/api/platform.errors.js';
 import { withRegistry } from '../../src/platform/api/registry.js';
 
-// The features' own declarations would load all of the platform, which is not what a peer is made of.
+// The features' own declarations would load the platform into the peer.
 const ERRORS = {
   pet_not_found: { status: 404, meaning: '' },
   pet_not_available: { status: 409, meaning: '' },

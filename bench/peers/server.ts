@@ -14,7 +14,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 export const pool = new Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
 
-/** Lines of JSON on standard error, written together, as the service writes its own. */
+/** Lines of JSON on standard error, written in batches like the service's. */
 const log = pino(
   { formatters: { level: (label) => ({ level: label }) } },
   destination({ dest: 2, sync: false, minLength: 8_192, periodicFlush: 100 }),
@@ -27,10 +27,10 @@ export interface Answer {
   body: string;
 }
 
-/** Answers a request, or throws what is sent as an error. */
+/** Answers a request, or throws the error to send. */
 type Handle = (request: IncomingMessage, requestId: string) => Promise<Answer>;
 
-/** Starts a peer of bare `node:http`, which prints where it listens in the form of the service. */
+/** Starts a peer on bare `node:http`, which prints its address as the service does. */
 export function serve(handle: Handle): void {
   const server = createServer((request, response) => {
     const { socket, headers } = request;
@@ -40,7 +40,7 @@ export function serve(handle: Handle): void {
     logRequest(requestId, request, response);
     void handle(request, requestId)
       .catch(failureOf)
-      // A client that has gone away gets no answer.
+      // The client has disconnected.
       .then((answer) => socket.destroyed || send(response, answer));
   });
   withErrors(() =>
@@ -50,7 +50,7 @@ export function serve(handle: Handle): void {
   );
 }
 
-/** The body of a request as bytes, and what it says. */
+/** The body of a request, as bytes and as parsed JSON. */
 export async function readBody(request: IncomingMessage): Promise<{ bytes: Buffer; body: unknown }> {
   if (!JSON_UTF8.test(request.headers['content-type'] ?? '')) throw new ApiError('invalid_content_type');
   const chunks: Buffer[] = [];

@@ -13,10 +13,10 @@ import type { Kind, Outcome, Write } from './kinds.js';
 import { type Answer, pool } from './server.js';
 import { serveWrites } from './writes.js';
 
-/** What the statement has found and done, if it has come to an end. */
+/** The row of a finished statement. */
 interface Row extends Outcome {
   stored: Stored | null;
-  /** Null where the lock was not tried. */
+  /** Null if the statement did not try the lock. */
   isMine: boolean | null;
 }
 
@@ -24,10 +24,7 @@ const texts = new Map<Kind, string>();
 
 await serveWrites(keepInStatement);
 
-/**
- * One statement. It sees what was stored when it began: what another has stored between that and the lock makes its own
- * INSERT fail, which undoes all of it.
- */
+/** One statement. An answer that is stored between its snapshot and its lock makes its INSERT fail. */
 async function keepInStatement(write: Write, keyed: KeyedRequest): Promise<Answer> {
   for (;;) {
     const row = await ask(statementOf(write, keyed));
@@ -39,7 +36,7 @@ async function keepInStatement(write: Write, keyed: KeyedRequest): Promise<Answe
   }
 }
 
-/** The row of a statement; undefined if an answer was stored meanwhile. */
+/** The row of the statement; undefined if another request stored an answer meanwhile. */
 async function ask(statement: Statement): Promise<Row | undefined> {
   try {
     return (await pool.query<Row>(statement)).rows[0];

@@ -28,7 +28,7 @@ const STORE = {
     VALUES ($1, $2, $3, $4, $5, $6)`,
 };
 
-// What does not need the answer to what is before it goes out with that.
+// A statement that does not need the answer to the one before is sent together with it.
 pool.on('connect', (client) => Object.assign(client, { pipeline: true }));
 await serveWrites(keepInTransaction);
 
@@ -39,7 +39,7 @@ async function keepInTransaction(write: Write, keyed: KeyedRequest): Promise<Ans
   try {
     result = await carryOut(client, write, keyed);
   } catch (error) {
-    // The client may try again at once, and must not find the key in use.
+    // The client may retry at once: the key must not be in use.
     await undo(client);
     throw error;
   }
@@ -47,19 +47,19 @@ async function keepInTransaction(write: Write, keyed: KeyedRequest): Promise<Ans
     client.release();
     return result;
   }
-  // It has written nothing, and a request that comes meanwhile finds the same.
+  // A replay has written nothing, so its transaction may end after the answer.
   void undo(client);
   return replayOf(result);
 }
 
-/** The answer, which is committed; or the one that was stored before, with the transaction still open. */
+/** The committed answer; or the stored one, with the transaction still open. */
 async function carryOut(
   client: PoolClient,
   write: Write,
   { accountId, key, hash }: KeyedRequest,
 ): Promise<Answer | Stored> {
   const name = [key, accountId];
-  // In this order: what was stored before the lock was given up is found.
+  // In this order: an answer stored before the lock was released is found.
   const lock = { ...LOCK, values: name };
   const find = { ...FIND, values: [...name, hash] };
   const [, locked, found] = await together(client, ['BEGIN', lock, find]);

@@ -16,13 +16,10 @@ import {
 import { type Caller, create, move, type Outcome, place, submit, type Write } from './kinds.js';
 import { type Answer, pool, readBody, serve } from './server.js';
 
-/** Carries out a write once for each key, and stores its answer with it. */
+/** Executes a write once for each key, and stores the answer with it. */
 export type Keep = (write: Write, keyed: KeyedRequest) => Promise<Answer>;
 
-/**
- * Stored answers, and jobs with what a worker needs to take the next, in tables with no more than that. Both peers may
- * create them at once.
- */
+/** Lean tables for stored answers and for jobs. Both peers may create them at once. */
 const TABLES = `
   SELECT pg_advisory_xact_lock(hashtext('bench'));
   CREATE TABLE IF NOT EXISTS bench_keys (
@@ -44,7 +41,7 @@ const TABLES = `
 
 const CHANGE = 'PATCH /v1/store/orders/';
 
-/** Starts a peer that keeps the service's promises about writes, and serves nothing else. */
+/** Starts a peer that keeps the service's promises about writes, and serves only writes. */
 export async function serveWrites(keep: Keep): Promise<void> {
   await pool.query(TABLES);
   serve(async (request, requestId) => {
@@ -79,7 +76,7 @@ const READERS: Record<string, Reader> = {
     submit(randomUUIDv7(), accountId, readNewMessage(body), locate(host, 'messages')),
 };
 
-/** What reads the request of an operation. */
+/** Reads the request of an operation. */
 function readerOf(operation: string): Reader | undefined {
   if (!operation.startsWith(CHANGE)) return READERS[operation];
   return (body, by, headers) => {
@@ -88,7 +85,7 @@ function readerOf(operation: string): Reader | undefined {
   };
 }
 
-/** A write without a key: one statement is one transaction. */
+/** A write without a key: one statement, in its own transaction. */
 async function make(write: Write): Promise<Answer> {
   for (;;) {
     const { rows } = await pool.query<Outcome>(statementOf(write));

@@ -1,26 +1,26 @@
 import { connect, type Socket } from 'node:net';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 
-/** What clients do at once, each on a connection of its own. */
+/** Simultaneous clients, each on its own connection. */
 export interface Doing {
   port: number;
-  /** How many there are. */
+  /** Number of clients. */
   clients: number;
-  /** Local addresses, in turn: each is a client of its own for the service. */
+  /** Local addresses, used in turn: the service sees each as another client. */
   from: string[];
-  /** The request, but for its body. */
+  /** The request without its body. */
   head: string;
-  /** Bytes of a body that follow it; all at once, or so many a second. */
+  /** Bytes of the body; sent at once, or so many a second. */
   body?: { bytes: number; perSecond?: number };
-  /** Whether a client asks again as soon as it has its answer. */
+  /** Whether a client repeats the request after each answer. */
   again?: boolean;
 }
 
-/** Where a crowd counts. */
+/** Indexes of the counters of a crowd. */
 const COUNTS = ['bytes', 'answered', 'refused'] as const;
 export type Counts = Record<(typeof COUNTS)[number], number>;
 
-/** Clients in a thread of their own. */
+/** Clients in their own thread. */
 export class Crowd {
   private readonly worker: Worker;
   private readonly shared: BigInt64Array;
@@ -30,7 +30,7 @@ export class Crowd {
     this.worker = new Worker(new URL(import.meta.url), { workerData: { doing, shared: this.shared } });
   }
 
-  /** What has happened so far. */
+  /** The counts so far. */
   get counts(): Counts {
     return Object.fromEntries(
       COUNTS.map((name, i) => [name, Number(Atomics.load(this.shared, i))]),
@@ -45,7 +45,7 @@ export class Crowd {
 
 if (!isMainThread && workerData?.doing) run(workerData as { doing: Doing; shared: BigInt64Array });
 
-/** Clients that come at the same moment; the next ones do 10 ms later. */
+/** Clients that connect at the same moment; the next ones connect 10 ms later. */
 const AT_ONCE = 20;
 
 function run({ doing, shared }: { doing: Doing; shared: BigInt64Array }): void {

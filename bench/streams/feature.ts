@@ -32,7 +32,7 @@ class Said {
 
 const MEGABYTE = Buffer.alloc(1_000_000, 'x');
 
-/** What is measured: each in the few lines that the guides have for it. */
+/** The measured operations, each in the few lines that the docs show. */
 @ApiTags('bulk')
 @Controller('bulk')
 class BulkController {

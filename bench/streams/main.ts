@@ -8,7 +8,7 @@ import { provenance, toTable } from '../table.js';
 import { forgetPeak, memoryOf, peakOf } from '../usage.js';
 import { Crowd, type Counts, type Doing } from './crowd.js';
 
-/** What streams, events, uploads and reports take of the memory of a process, and what they leave to clients of lists. */
+/** Measures the memory that streams, events, uploads and reports need, and how they slow clients of lists. */
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
@@ -19,20 +19,20 @@ const { values } = parseArgs({
 const LISTS = 64;
 const OWN = ['127.0.0.2', '127.0.0.3'];
 const MB = 1_000_000;
-/** A crowd that does not come to its end is given up after so many milliseconds. */
+/** Longest time of a crowd, in milliseconds. */
 const MOST_MS = 60_000;
 const HEAD = [
   ...['What', 'MB before', 'peak', 'after', 'p99 ms of lists before', 'beside', 'lists/s before', 'beside'],
   ...['seconds', 'answered/s', 'MB/s to them', 'refused'],
 ];
 
-/** Clients, and what they do: the first of them is whose answers count. */
+/** Crowds of clients. The answers of the first crowd are counted. */
 interface Scene {
   what: string;
   doing: Omit<Doing, 'port'>[];
-  /** What happens every second meanwhile. */
+  /** Called every second meanwhile. */
   meanwhile?: (url: string) => Promise<unknown>;
-  /** Whether it is over when all are answered: nobody asks for lists meanwhile. */
+  /** Whether the measurement ends with the last answer; then there are no clients of lists. */
   isOnce?: boolean;
 }
 
@@ -61,10 +61,10 @@ function start(): Promise<RunningServer> {
   return startServer('service', database.url, {}, fileURLToPath(new URL('service.js', import.meta.url)));
 }
 
-/** @param key of the account that lists, and of the client whose uploads count */
+/** @param key of the account of lists and of the counted uploads */
 function scenesWith(key: string, other: string): Scene[] {
   const credentials = { Authorization: `Bearer ${other}` };
-  /** So many of something, or the share of it that is asked for. */
+  /** A number of clients, reduced to the share of `--share`. */
   const of = (count: number) => Math.max(1, Math.round(count * Number(values.share)));
   const named = (count: number) => of(count).toLocaleString('en');
   const head = (as: string, method: string, path: string, more = '') =>
@@ -106,7 +106,7 @@ function scenesWith(key: string, other: string): Scene[] {
   ];
 }
 
-/** In a new process of the service: what is before, what is while the crowds are there, and what is left when they have gone. */
+/** Measures a new process of the service before the crowds, with them, and after they have left. */
 async function measure(bench: Bench, scene: Scene): Promise<string[]> {
   const service = await start();
   const { pid, url } = service;
@@ -123,7 +123,7 @@ async function measure(bench: Bench, scene: Scene): Promise<string[]> {
     timer = scene.meanwhile && setInterval(() => void scene.meanwhile!(url), 1_000);
     let from = { bytes: 0, answered: 0 };
     if (alone) {
-      // As long as they take to come, and a slow upload to be slow.
+      // The crowds need this time to connect, and slow uploads to be slow.
       await sleep(2_000 + scene.doing.reduce((total, { clients }) => total + clients, 0));
       from = countsOf(crowds);
       begun = performance.now();
@@ -152,7 +152,7 @@ async function lists(bench: Bench, service: RunningServer) {
   return { perSecond: Math.round(requests / seconds), p99 };
 }
 
-/** Resolves when all of the first crowd are answered. */
+/** Resolves when the whole first crowd has its answers. */
 async function over({ doing }: Scene, [first]: Crowd[], begun: number): Promise<undefined> {
   const isOver = ({ answered, refused }: Counts) => answered + refused >= doing[0]!.clients;
   while (!isOver(first!.counts)) {
@@ -161,7 +161,7 @@ async function over({ doing }: Scene, [first]: Crowd[], begun: number): Promise<
   }
 }
 
-/** Answers that the first crowd has had, and what all have had together. */
+/** Answers to the first crowd, and bytes to all crowds. */
 function countsOf(crowds: Crowd[]): Pick<Counts, 'bytes' | 'answered' | 'refused'> {
   const of = (name: keyof Counts) => crowds.reduce((total, { counts }) => total + counts[name], 0);
   return { bytes: of('bytes'), answered: crowds[0]!.counts.answered, refused: of('refused') };

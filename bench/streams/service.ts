@@ -1,4 +1,4 @@
 import { startPetstore } from 'petstore';
 
-// The service with what is measured beside its own operations.
+// The service with the measured operations beside its own.
 await startPetstore({ features: async () => [(await import('./feature.js')).BulkModule] });

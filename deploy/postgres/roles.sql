@@ -1,6 +1,6 @@
--- The role that the service runs as, in a database that nothing has migrated yet: psql --file=deploy/postgres/roles.sql, as
--- the role that will own the tables. That one migrates; this one reads and writes rows, and can neither alter nor drop. All
--- of it is done, or nothing.
+-- Creates the role of the service in a database before the first migration. Run it with psql as the role that will own the
+-- tables and migrate; the role of the service reads and writes rows, and can neither alter nor drop. All changes are made,
+-- or none.
 \set ON_ERROR_STOP on
 \set app_password ''
 \getenv app_password APP_PASSWORD
@@ -13,7 +13,7 @@ SELECT :'app_password' = '' AS is_missing \gset
 \endif
 BEGIN;
 CREATE ROLE petstore_app LOGIN PASSWORD :'app_password';
--- Of whatever schemas and tables the role that runs this will create.
+-- For all schemas and tables that the current role will create.
 ALTER DEFAULT PRIVILEGES GRANT USAGE ON SCHEMAS TO petstore_app;
 ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO petstore_app;
 COMMIT;

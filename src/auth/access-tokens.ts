@@ -89,13 +89,13 @@ export class AccessTokens {
   }
 
   /**
-   * Refuses an ID token, which identifies a user to one client. A type from the issuer decides. Without one, the claims
-   * decide: an ID token may have the claim of the permissions too, as those of Microsoft have `roles`, but its audience is
-   * its client.
+   * Refuses an ID token, which identifies a user to one client. A type from the issuer decides. Without a type, the claims
+   * decide: an ID token may have the claim of the permissions too, such as Microsoft's `roles`, but its audience is its
+   * client.
    */
   private requireAccessToken(claims: JWTPayload, type: string | undefined, permissions: unknown): void {
     if (type !== undefined && ACCESS_TOKEN.test(type)) return;
-    // RFC 8725, 3.11: the type that a token names is its type.
+    // A token has the type that it names (RFC 8725, 3.11).
     if (type !== undefined && !ANY_TOKEN.test(type)) throw refusal('it is of another type');
     const kind = claims.typ ?? claims.token_use;
     if (KINDS.has(kind)) return;

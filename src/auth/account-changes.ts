@@ -70,7 +70,7 @@ export class AccountChanges {
     await this.apiKeys.changing(by, async () => {
       await this.closing.run(by);
       await this.apiKeys.removeAll(accountId);
-      // An owner who closes the account may open another; after an operator has closed it, the subject may not.
+      // A subject that closes its account may open another one; after an operator has closed the account, it may not.
       if (!by.isOperator) await this.identities.forget(accountId);
       // No email has a space, so nobody can sign up with this one.
       const email = `closed account ${accountId}`;
@@ -82,8 +82,8 @@ export class AccountChanges {
   }
 
   /**
-   * Clears what keys of a closed account have added in other instances in the last second of their validity. A job that an
-   * earlier release has queued holds the whole caller, also the address: the audit log gets none of it.
+   * Clears rows that the account's keys added through other instances in their last second. A job that an earlier release
+   * queued contains the whole caller, also the address, which the audit log must not get.
    */
   @HandlesJob(CLEAR, { runsInEveryRole: true })
   clear({ accountId, isOperator }: Caller): Promise<void> {

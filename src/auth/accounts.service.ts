@@ -62,7 +62,7 @@ export class AccountsService {
     return requireOpen(await this.accounts.findRow({ id }));
   }
 
-  /** The account, locked but for new references, in the open transaction. @throws ApiError `invalid_credentials` */
+  /** The account, locked except against new references, in the open transaction. @throws ApiError `invalid_credentials` */
   async lock(id: string): Promise<Account> {
     const lock = { mode: 'for_no_key_update' as const };
     return requireOpen(await this.transactions.manager.findOne(Account, { where: { id }, lock }));

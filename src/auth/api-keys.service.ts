@@ -114,7 +114,7 @@ export class ApiKeysService {
     });
   }
 
-  /** Waits for no other change of the account: the key may have leaked. @throws ApiError of `missing` for an unknown key */
+  /** Does not wait for other changes of the account, as the key may have leaked. @throws ApiError `missing` */
   async revoke(by: Caller, id: string, missing = () => new ApiError('api_key_not_found')): Promise<void> {
     await this.transactions.run(async () => {
       if (!(await this.remove(by.accountId, id))) throw missing();
@@ -138,7 +138,7 @@ export class ApiKeysService {
     await this.transactions.manager.delete(ApiKey, { accountId });
   }
 
-  /** Changes an account or its keys, in a transaction that locks the account. The change then counts as `KeyOwners` says. */
+  /** Changes an account or its keys, in a transaction that locks the account, then calls `KeyOwners.forget`. */
   async changing<T>(by: Caller, work: (account: Account) => Promise<T>): Promise<T> {
     const result = await this.withLockedAccount(by, work);
     this.owners.forget(by.accountId);

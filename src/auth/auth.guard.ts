@@ -56,7 +56,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 }
 
 /**
- * Asks of every request who sends it and whether that caller may: the key and its permissions, then the sunset of the operation.
+ * Authenticates and authorizes every request: checks the key and its permissions, then the sunset of the operation.
  * An operation without `@Public()` checks credentials before anything else in the request; the body is read after all guards.
  */
 @Injectable()
@@ -91,7 +91,7 @@ export class AuthGuard implements CanActivate {
     return true;
   }
 
-  /** Refuses, before anything else looks at a body, what its caller may not send. */
+  /** Runs once the body has been read: checks the sender of a late body again, and requires an invitation. */
   private readonly checkBody = async (request: RoutedRequest, response: Response, isLate: boolean) => {
     if (isLate) await this.checkAgain(request as AuthenticatedRequest, response);
     const { signUp } = request.operation;
@@ -171,14 +171,14 @@ export function limitSubjects(
   return normal === null ? [from] : [from, `${what} as ${normal}`];
 }
 
-/** @throws ApiError `request_timeout` if the client has gone, or the time is over: nothing may change any more */
+/** @throws ApiError `request_timeout` if the client has disconnected or the deadline has passed: nothing may change */
 function openExchange(response: Response): Exchange {
   const exchange = Exchange.of(response)!;
   if (exchange.isOver) throw new ApiError('request_timeout');
   return exchange;
 }
 
-/** With two `Authorization` headers, the service does not guess which one is meant. */
+/** With two `Authorization` headers, the service does not guess which one counts. */
 function hasTwoAuthorizations(request: Request): boolean {
   return countHeader(request, 'authorization') > 1;
 }

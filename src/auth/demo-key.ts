@@ -19,8 +19,8 @@ export class DemoKey {
   ) {}
 
   /**
-   * The key of a data folder: that of an earlier start while it is valid, so that a restart interrupts nobody. The folder
-   * also holds the password of the database, so the key discloses nothing more.
+   * The key of a data folder. A restart keeps a valid key, so that it interrupts nobody. The folder also has the database's
+   * password, so the key discloses nothing more.
    */
   async open(folder: string): Promise<string> {
     const file = join(folder, 'demo-key');

@@ -28,7 +28,7 @@ export class Invitations {
     return this.invitations.page({}, page);
   }
 
-  /** Creates an invitation; the only time that its code is returned. */
+  /** Creates an invitation. Only this call returns its code. */
   async create(by: Actor, expiresAt: Date | null): Promise<Invitation & { code: string }> {
     const code = newSecret(INVITATIONS);
     const created = await this.transactions.run(async () => {
@@ -62,14 +62,14 @@ export class Invitations {
     return found.id;
   }
 
-  /** Like `require`, and uses the code up, in the open transaction. */
+  /** Like `require`; also uses up the code, in the open transaction. */
   async use(code: unknown): Promise<string | undefined> {
     const id = await this.require(code);
     if (id !== undefined && !(await this.remove(id))) throw refusal();
     return id;
   }
 
-  /** Of several at once, only one removes it. */
+  /** Of simultaneous uses, only one deletes the row. */
   private async remove(id: string): Promise<boolean> {
     const { affected } = await this.transactions.manager.delete(Invitation, { id });
     return affected === 1;

@@ -10,20 +10,20 @@ import { ApiError } from 'petstore/platform';
 import { addressIn, discoveryUrl, fetchDiscovery, fetchJson } from '../platform/process/index.js';
 
 const OPTIONS = {
-  /** For the discovery document and the keys together, as requests that wait for them are answered within 3 s. */
+  /** Limit for the discovery document and the keys together: requests that wait for them are answered within 3 s. */
   timeoutDuration: 2_000,
-  /** With the time of a fetch, a withdrawn key is refused within ten minutes. */
+  /** With the time of a fetch, less than the ten minutes within which a withdrawn key is refused. */
   cacheMaxAge: 9 * 60_000,
-  /** Between a fetch and the next for an unknown key. */
+  /** Pause between fetches for unknown keys. */
   cooldownDuration: 30_000,
 };
-/** Between two attempts while the issuer is away: with cached keys, and without. */
+/** Pauses between attempts while the issuer is down: with cached keys, and without. */
 const PAUSE_MS = 30_000;
 const PAUSE_WITHOUT_KEYS_MS = 1_000;
 
 /** The keys of an OpenID Connect provider (RFC 7517, 5), fetched on first use. */
 export class IssuerKeys {
-  /** The last good keys, which stay valid while the issuer is away. */
+  /** The last fetched keys, which stay valid while the issuer is down. */
   private lastGood?: JWTVerifyGetKey<CryptoKey>;
   private failure?: unknown;
   // Value of `performance.now()`.
@@ -41,7 +41,7 @@ export class IssuerKeys {
   readonly find: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
     const isAway = this.failure !== undefined;
     const isDue = !isAway || performance.now() >= this.retryAt;
-    // A token with a known key does not wait for an issuer that is away.
+    // A token with a known key does not wait for an issuer that is down.
     if (isAway && this.lastGood) {
       if (isDue) this.remote.reload().catch(() => {});
     } else if (isDue) {

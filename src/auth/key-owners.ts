@@ -28,10 +28,10 @@ interface Entry {
   until: number;
 }
 
-/** So that every instance refuses a revoked key within a second, without notifications. Counts from before the query. */
+/** Counts from before the query. Every instance must refuse a revoked key within a second, without notifications. */
 const KEY_LIFETIME_MS = 800;
 const MAX_ENTRIES = 10_000;
-/** Of all keys and tokens together; a token may have 8,192. */
+/** Limit for all cached keys and tokens together; a token may have 8,192 characters. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 
 /** Caches valid keys: a busy key costs one query a second instead of one a request. */
@@ -59,7 +59,7 @@ export class KeyCache {
     return pending && performance.now() < pending.until ? pending.query : this.load(key, actor);
   }
 
-  /** Forgets the keys of an account; no running look-up, of whatever key, is cached. */
+  /** Removes the keys of an account. Results of running look-ups, of any account, are not cached. */
   forget(accountId: string): void {
     for (const [key, { owner }] of this.entries.entries())
       if (owner.accountId === accountId) this.entries.delete(key);
@@ -142,7 +142,7 @@ export class KeyOwners {
     return { keyId: found.id, accountId: found.accountId, permissions, networks, expiresAt };
   }
 
-  /** Notes a use, once an hour for each key. No request waits for it, and a later use makes a failure good. */
+  /** Records a use, once an hour for each key. No request waits for the write; a later use repeats a failed one. */
   private noteUse({ id, lastUsedAt }: ApiKey): void {
     const hour = new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS);
     if (lastUsedAt && lastUsedAt >= hour) return;

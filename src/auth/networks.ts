@@ -37,7 +37,7 @@ function parseNetwork(text: string): Network {
   const [base, prefix] = text.split('/');
   const address = ipaddr.parse(base!);
   const bits = prefix === undefined ? lengthOf(address) : Number(prefix);
-  // Addresses of clients are IPv4 even where the machine sees them mapped into IPv6 (RFC 4291, 2.5.5.2).
+  // The service knows IPv4 clients by IPv4 addresses, also if the socket has them mapped into IPv6 (RFC 4291, 2.5.5.2).
   const isMapped = address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96;
   return isMapped ? [address.toIPv4Address(), bits - 96] : [address, bits];
 }

@@ -1,4 +1,4 @@
-// Types of two packages that have none, as far as they are used.
+// The used types of two packages without types.
 
 declare module 'passport' {
   interface PassportStatic {

@@ -19,7 +19,7 @@ const checks = new Quota(2);
 
 /** Milliseconds that an operator's command waits for a thread. */
 const PATIENCE_MS = 2_000;
-/** Milliseconds before the deadline of a request at which its wait for a thread ends: its answer takes some time too. */
+/** Milliseconds between the end of a wait for a thread and the deadline of the request, for its answer. */
 const MARGIN_MS = 900;
 
 /** @throws ApiError `service_unavailable` if no thread is free in time */
@@ -50,7 +50,7 @@ export async function hashPassword(password: string): Promise<string> {
   return `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${salt.toBase64(BASE64)}$${tag.toBase64(BASE64)}`;
 }
 
-/** False without a hash, after the same time. 1.x hashed the text as sent, which may not be in NFC: a second attempt. */
+/** False without a hash, after the same time. Also compares the text as sent: 1.x did not normalize it to NFC. */
 export async function verifyPassword(password: string, hash: string | undefined): Promise<boolean> {
   for (const message of new Set([password.normalize('NFC'), password]))
     if (await matches(message, hash)) return true;

@@ -13,7 +13,7 @@ import { Message, MessageStatus, QUEUE } from './message.entity.js';
 import { WebhookTransport } from './webhook-transport.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** An operator may have a failed message tried again. */
+/** An operator may queue a failed message again. */
 const OPEN = [MessageStatus.Queued, MessageStatus.Failed];
 
 /** Delivers queued messages if there is a transport, and deletes finished ones after their retention. */

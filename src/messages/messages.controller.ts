@@ -6,7 +6,7 @@ import { Message } from './message.entity.js';
 import { MessageDto, MessageParams, NewMessageDto } from './message.dto.js';
 import { MessagesService } from './messages.service.js';
 
-/** Also served without a version in its path: the specification gives messages an address of their own. */
+/** Also served without a version in the path: the specification gives messages their own address. */
 @ApiTags('messages')
 @Stability('beta')
 @Controller({ path: 'messages', version: ['1', VERSION_NEUTRAL] })

@@ -4,7 +4,7 @@ import type { Message } from './message.entity.js';
 
 /** Milliseconds for the whole exchange. The specification recommends 15 to 30 seconds. */
 const TIMEOUT_MS = 15_000;
-/** Refusals of the message itself, or for good. Others, such as 401 or 404, mean a receiver to be configured. */
+/** Statuses that refuse the message for good. Others, such as 401 or 404, may mean a misconfigured receiver. */
 const FINAL_STATUSES = new Set([400, 410, 413, 422]);
 /** The three forms of an HTTP date (RFC 9110, 5.6.7) begin with the name of a day. */
 const DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Largest id that the service assigns: JavaScript clients hold integers exactly up to this one. */
+/** Largest id that the service assigns: 2^53 - 1, the largest exact integer of JavaScript clients. */
 const ID = 'bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991)';
 
 const CATEGORIES = [

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Emails are unique as `normalEmail` counts them, in a database of any locale: a Turkish one has `ı` as the lower case of
- * `I`. `accounts_email_key` stays for the code of 1.0.0, which looks emails up by it, until no release needs it.
+ * Emails are unique in the form of `normalEmail`, whatever the database's locale: the Turkish lower case of `I` is `ı`.
+ * `accounts_email_key` stays for the queries of 1.0.0.
  */
 export class AccountEmails1795266000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What keys and accounts may do, null standing for everything, as all could before; when they were used, or closed. */
+/** Permissions of keys and accounts (null, as in earlier rows, means all), last use of keys, closing of accounts. */
 export class Permissions1795269600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(

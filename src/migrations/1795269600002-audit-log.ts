@@ -26,7 +26,7 @@ export class AuditLog1795269600002 implements MigrationInterface {
   }
 }
 
-/** Whatever the code does, records stay as they are, and those of the last 23 hours cannot be removed. */
+/** A trigger refuses all changes of records, and the removal of records of the last 23 hours. */
 async function appendOnly(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE FUNCTION refuse_change_of_audit_log() RETURNS trigger LANGUAGE plpgsql AS $$

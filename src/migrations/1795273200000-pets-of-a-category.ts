@@ -1,13 +1,13 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Indexes for the lists of a category's animals, built while these are read and written. */
+/** Indexes for the lists of a category's animals, built without blocking writes. */
 export class PetsOfACategory1795273200000 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
     await addIndex(runner, 'pets_category_id_id_idx', 'pets (category_id, id)');
     await addIndex(runner, 'pets_status_category_id_id_idx', 'pets (status, category_id, id)');
-    // The first of the two does all that it did.
+    // The first new index replaces this one.
     await runner.query('DROP INDEX CONCURRENTLY IF EXISTS pets_category_id_idx');
   }
 
@@ -18,7 +18,7 @@ export class PetsOfACategory1795273200000 implements MigrationInterface {
   }
 }
 
-/** One that was interrupted has left an index that nothing uses. */
+/** Replaces the invalid index that an interrupted migration leaves. */
 async function addIndex(runner: QueryRunner, name: string, what: string): Promise<void> {
   await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
   await runner.query(`CREATE INDEX CONCURRENTLY ${name} ON ${what}`);

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** An invitation is made and revoked by an operator, before there is an account. */
+/** Records of invitations have no account: an operator creates and revokes an invitation before its account exists. */
 export class AuditOfInvitations1795276800000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE audit_log ALTER COLUMN account_id DROP NOT NULL');

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Where keys may be used from, null standing for everywhere, as all could before. */
+/** Networks that keys work from. Null, as in earlier keys, means everywhere. */
 export class KeyNetworks1795305600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE api_keys ADD COLUMN networks text[]');

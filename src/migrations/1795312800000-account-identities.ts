@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The subjects of identity providers, each with its account. */
+/** The accounts of subjects of identity providers. */
 export class AccountIdentities1795312800000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A job or a schedule is an actor of its own. Records are looked at while others are added. */
+/** Adds the actor `job`. The constraint is validated without blocking new records. */
 export class AuditOfJobs1795316400000 implements MigrationInterface {
   readonly transaction = false;
 

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Columns whose comment begins with "secret" are in no export of an account. */
+/** Marks secret columns: exports of an account leave out columns whose comment begins with "secret". */
 const SECRETS = ['accounts.password_hash', 'api_keys.hash', 'invitations.hash'];
 
 export class Secrets1795320000000 implements MigrationInterface {

@@ -1,13 +1,13 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What jobs were told until now: their worker alone decided when one was tried again, or given up. */
+/** Gives unfinished jobs pg-boss's settings for retries: until now, the worker itself decided about retries. */
 const WAITING = `
   UPDATE pgboss.job SET
     retry_limit = retry_count + 42, retry_delay = 3, retry_backoff = true, retry_delay_max = 3600,
     deletion_seconds = 30 * 24 * 3600
   WHERE state IN ('created', 'retry', 'active') AND name NOT LIKE '\\_\\_pgboss%'`;
 
-/** A failed message had no job any more. */
+/** Adds a failed job for each failed message: until now, its job was deleted. */
 const FAILED = `
   INSERT INTO pgboss.job (id, name, state, output, created_on, started_on, completed_on, keep_until, policy,
     retry_limit, retry_delay, retry_backoff, retry_delay_max, expire_seconds, heartbeat_seconds, deletion_seconds)
@@ -17,21 +17,21 @@ const FAILED = `
   ON CONFLICT (name, id) DO UPDATE SET state = 'failed', output = excluded.output`;
 
 /**
- * Jobs of earlier releases get the pauses and the end that pg-boss now gives them itself: for about a day, an hour apart at
- * most. Those that have failed stay as they are, and failed messages are among them.
+ * pg-boss retries jobs of earlier releases like new ones: for about a day, with pauses of an hour at most. Failed jobs stay
+ * failed, and include failed messages.
  */
 export class PausesOfJobs1795334400000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const [{ exists }] = await runner.manager.query<[{ exists: boolean }]>(
       `SELECT to_regclass('pgboss.job') IS NOT NULL AS exists`,
     );
-    // A new database gets these tables later.
+    // In a new database, pg-boss creates its tables later.
     if (!exists) return;
     await runner.query(WAITING);
     await runner.query(FAILED);
   }
 
-  /** An earlier release gives up what it is told to, and shows the failed messages by their own table. */
+  /** An earlier release follows a job's settings, and lists failed messages from the table `messages`. */
   async down(runner: QueryRunner): Promise<void> {
     const [{ exists }] = await runner.manager.query<[{ exists: boolean }]>(
       `SELECT to_regclass('pgboss.job') IS NOT NULL AS exists`,

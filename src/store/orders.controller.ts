@@ -80,7 +80,7 @@ export class OrdersController {
     description:
       '`delivered` makes the animal sold, `cancelled` makes it available again. Cancelling needs `orders:write`, approving and delivering `orders:manage`.',
     needs: needsBy(OrderChangeDto, 'status', {
-      // No order goes back to that.
+      // No order returns to this status.
       [OrderStatus.Placed]: ['orders:write', 'orders:manage'],
       [OrderStatus.Approved]: 'orders:manage',
       [OrderStatus.Delivered]: 'orders:manage',

@@ -15,7 +15,7 @@ export interface CallOptions {
   key?: string;
   /** Email and password, sent as Basic. */
   account?: Credentials;
-  /** A form, a string or bytes as they are, anything else as JSON. All but a form imply the media type of JSON. */
+  /** A form; a string or bytes, sent unchanged; anything else as JSON. All but a form imply the media type of JSON. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -35,7 +35,7 @@ export interface Answer {
   headers: Headers;
   text: string;
   bytes: Uint8Array;
-  // oxlint-disable-next-line typescript/no-explicit-any -- a test reads what it expects, and fails where that is not there
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test reads expected properties, and fails without them
   body: any;
 }
 
@@ -143,13 +143,13 @@ function examine(exchange: Exchange, bytes: Uint8Array): Answer {
 }
 
 const PASSWORD = 'correct horse battery';
-/** A hash of that password at the least possible cost, which the service reads from the hash. */
+/** A hash of the password at the lowest cost, which the service reads from the hash. */
 const CHEAP_HASH =
   '$argon2id$v=19$m=8,t=1,p=1$c2FsdCBvZiBhbGwgdGVzdA$V+UInyyx6eauGex6HFuu9aFOK3FmuDJDc/iuqLZ3Rys';
 
 const newEmail = () => `${randomBytes(6).toString('hex')}@example.com`;
 
-/** Creates what a test needs, and retries while a busy machine answers 503. */
+/** Creates a resource for a test, and retries while the service of a busy machine answers 503. */
 async function make(service: TestedService, path: string, options: CallOptions): Promise<Answer> {
   for (;;) {
     const answer = await call(service, 'POST', path, options);

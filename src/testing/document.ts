@@ -12,7 +12,7 @@ export interface Exchange {
   text: string;
 }
 
-/** An operation as the service documents it: what Swagger leaves open is there. */
+/** An operation of the document, with the properties that Swagger's types leave optional. */
 export interface Operation extends OperationObject {
   operationId: string;
   summary: string;
@@ -29,7 +29,7 @@ interface Parameter extends ParameterObject {
   schema: Record<string, unknown>;
 }
 
-/** The example is, unless the type is JSON, a text, or a `data:` URL with bytes (RFC 2397). */
+/** The example of a type other than JSON is a text, or a `data:` URL with bytes (RFC 2397). */
 interface Media extends MediaTypeObject {
   schema: object;
   example?: unknown;
@@ -91,9 +91,8 @@ const isSame = (path: string, other: string) => nameless(path) === nameless(othe
 const isBelow = (path: string, parent: string) => nameless(path).startsWith(`${nameless(parent)}/{`);
 
 /**
- * The operations in an order in which the example of each finds the resources that it refers to: tag by tag, first those
- * that create, then those that list, fetch and change. Deletions come last, in reverse order of tags, as rows may refer to
- * earlier ones.
+ * The operations in an order in which each example finds the resources that it refers to: tag by tag, first the operations
+ * that create, then the others. Deletions come last, in reverse order of tags, as rows may refer to earlier rows.
  */
 export function inWorkingOrder(all: Placed[]): Placed[] {
   const tags = document.tags.map(({ name }: { name: string }) => name) as string[];

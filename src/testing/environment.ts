@@ -24,7 +24,7 @@ export default class extends TestEnvironment {
   }
 }
 
-/** All descendants of this process but those excluded, and theirs: PostgreSQL serves the next file too. */
+/** All descendants of this process except excluded ones and their descendants: PostgreSQL serves the next file too. */
 function descendants(excluded = new Set<number>()): number[] {
   const byParent = new Map<number, number[]>();
   for (const line of execFileSync('ps', ['-A', '-o', 'pid=,ppid=']).toString().trim().split('\n')) {

@@ -89,7 +89,7 @@ async function tryExamples(): Promise<void> {
   assert.deepEqual(statuses, expected);
 }
 
-/** A service under test on a fresh database, which has the examples, with credentials for all operations. */
+/** A service on a fresh database with the examples, and credentials for all operations. */
 class ServiceUnderTest {
   private constructor(
     private readonly service: Service,
@@ -158,7 +158,7 @@ class ServiceUnderTest {
     const path = addressOf(placed, isNew ? () => randomUUID() : absent);
     const options = { ...credentialsFor(placed, this), ...this.examples.contentFor(placed) };
     const { status, body, text } = await call(this.service, placed.method, path, options);
-    // What has the values of the example under another id may stand in the way.
+    // A row with the values of the example under another id could conflict.
     if (isNew) return assert.ok([successOf(placed).status, 409].includes(status), text);
     assert.equal(status, 404, text);
     assert.ok(codesOf(placed).includes(body.code), `${body.code} is not documented`);

@@ -15,8 +15,8 @@ import type { TestedService } from './service.js';
 const UUID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/;
 
 /**
- * The examples of the document, as they stand but for ids that nobody can foresee. On a database of their own they succeed
- * one after another: all ids but UUIDs count up from 1, as in the examples.
+ * The examples of the document, unchanged except for random UUIDs. On a fresh database they succeed one after another: all
+ * other ids count up from 1, as in the examples.
  */
 export class Examples {
   /** The operations whose examples `addExamples` has added. */
@@ -46,23 +46,22 @@ export class Examples {
     return answer;
   }
 
-  /** Notes the UUID that an operation has created. */
+  /** Stores the UUID that an operation has created. */
   learn(placed: Placed, answered: string): void {
     const [foreseen] = UUID.exec(JSON.stringify(successOf(placed).example) ?? '') ?? [];
     const [id] = UUID.exec(answered) ?? [];
     if (placed.method === 'POST' && foreseen && id) this.made.set(foreseen, id);
   }
 
-  /** Replaces foreseen ids in a text by created ones. */
+  /** Replaces the examples' UUIDs in a text by created ones. */
   fill(text: string): string {
     return text.replaceAll(new RegExp(UUID, 'g'), (id) => this.made.get(id) ?? id);
   }
 }
 
 /**
- * Sends the example of every operation that creates something with a key, each with its name as the `Idempotency-Key`, so
- * that each feature has a row: the first, with the id in the examples of others. Returns the examples with the unforeseeable
- * ids.
+ * Sends the example of every operation that creates a row with an API key, under the operation's id as `Idempotency-Key`.
+ * Each feature then has a first row, with the id that other examples name. Returns the examples with created UUIDs.
  */
 export async function addExamples(service: TestedService, { key }: CallOptions): Promise<Examples> {
   const examples = new Examples();

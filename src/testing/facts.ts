@@ -5,7 +5,7 @@ export interface Choice {
   status: number;
 }
 
-/** Facts about a feature that neither the document nor the database tells: `facts` of `test/<feature>.facts.ts`. */
+/** Facts about a feature that neither the document nor the database contains: `facts` of `test/<feature>.facts.ts`. */
 export interface Facts {
   /** Operations that accept one of several permissions, or refuse a new row: requests and their statuses. */
   choices?: Record<string, Choice[]>;

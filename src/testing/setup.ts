@@ -21,7 +21,7 @@ export default async function setUp(): Promise<void> {
   // Fills the compile cache once: each of the hundreds of services would write an empty one, which takes seconds.
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled');
   await run(process.execPath, ['--eval', `import(${JSON.stringify(new URL('serve/serve.js', COMMANDS))})`]);
-  // The template of service databases: a copy takes less time than all migrations.
+  // The template of service databases: copying it is faster than migrating.
   await query(url, 'CREATE DATABASE migrated');
   await migrate(url, 'migrated');
   Object.assign(globalThis, { sharedService: await startSharedService(folder) });
@@ -29,7 +29,7 @@ export default async function setUp(): Promise<void> {
 
 /**
  * Starts a process that stops PostgreSQL and removes its folder at the tear-down, or after the end of this process, even by
- * SIGKILL: either closes its standard input. PostgreSQL ends without a checkpoint, which nobody needs.
+ * SIGKILL: either closes its standard input. PostgreSQL ends without a checkpoint.
  */
 function startCleanup(folder: string): Socket {
   const program = `
@@ -55,7 +55,7 @@ function startCleanup(folder: string): Socket {
 /**
  * Keeps PostgreSQL from background work during tests. Autovacuum wakes once an hour instead of once a minute: each of the
  * hundreds of databases costs a process of 5 ms. Checkpoints happen only when a database is dropped: they would write the
- * files of such databases, and commits of all services would wait for the disk for seconds, and rightly be answered 503.
+ * files of such databases, so that commits of all services would wait seconds for the disk, and get 503.
  */
 async function reduceBackgroundWork(url: string): Promise<void> {
   for (const setting of [`autovacuum_naptime = '1h'`, `checkpoint_timeout = '1h'`, `max_wal_size = '32GB'`])

@@ -98,7 +98,7 @@ test('A feature of 2.0 passes its own test with the changes that docs/versioning
   of.remove();
 }, 300_000);
 
-test('A feature of 1.1 passes its own test with the changes that docs/operating.md names besides, and no others', async () => {
+test('A feature of 1.1 passes its own test with the changes that CHANGELOG.md names besides, and no others', async () => {
   const { of, old } = withAppointments('1.1.0');
   // Its module, errors and permissions as they are written now.
   of.add('examples/appointments/src', 'src');

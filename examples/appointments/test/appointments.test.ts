@@ -3,7 +3,7 @@ import { call, createAccount, createKey, expectError, query, sharedService, walk
 
 const service = sharedService();
 let key: string;
-/** Another account's. */
+/** A key of another account. */
 let another: string;
 let pet: { id: number };
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
   pet = await add('/v1/pets', { name: 'Luna', categoryId: category.id, status: 'available' });
 });
 
-/** What a client sends, and other values. */
+/** The fields that a client sends, with two sets of values. */
 const newAppointment = () => ({
   petId: pet.id,
   startsAt: '2030-01-31T12:00:00.000Z',
@@ -38,7 +38,7 @@ const change = (id: number, body: object) => call(service, 'PATCH', `/v1/appoint
 const remove = (id: number) => call(service, 'DELETE', `/v1/appointments/${id}`, { key });
 
 describe('The appointments of an account', () => {
-  test('come as they were sent, with an id, at the address that they are told', async () => {
+  test('are stored as sent, with an id, at the address in `Location`', async () => {
     const { status, body, headers } = await create();
     expect([status, body]).toEqual([201, { id: expect.any(Number), ...newAppointment(), status: 'booked' }]);
     expect(headers.get('location')).toBe(`${service.url}/v1/appointments/${body.id}`);
@@ -46,11 +46,11 @@ describe('The appointments of an account', () => {
     expectError(await get(0), 404, 'appointment_not_found');
   });
 
-  test('are refused where what they refer to is not there', async () => {
+  test('are refused for a pet that does not exist', async () => {
     expectError(await create({ petId: 0 }), 400, 'pet_not_found');
   });
 
-  test('are all there, page by page, in the order of their ids', async () => {
+  test('are listed in pages, in the order of their ids', async () => {
     const added = [(await create()).body, (await create(otherAppointment())).body, (await create()).body];
     const all = await list('?limit=2');
     expect(all).toEqual(expect.arrayContaining(added));
@@ -63,7 +63,7 @@ describe('The appointments of an account', () => {
     expect(await list('?status=cancelled')).not.toContainEqual(body);
   });
 
-  test('are changed in what is sent, and in nothing else', async () => {
+  test('are changed in the fields that are sent, and no others', async () => {
     const { body } = await create();
     expectError(await change(body.id, {}), 400, 'validation_failed');
     for (const [name, value] of Object.entries(otherAppointment()))
@@ -72,7 +72,7 @@ describe('The appointments of an account', () => {
     expect((await change(body.id, { note: null })).body).not.toHaveProperty('note');
   });
 
-  test('that are no longer booked change no more, whoever is first of many', async () => {
+  test('that are no longer booked do not change, even by simultaneous requests', async () => {
     const { id } = (await create()).body;
     const next = ['kept', 'cancelled'];
     const wanted = Array.from({ length: 8 }, (_, i) => change(id, { status: next[i % next.length] }));
@@ -81,7 +81,7 @@ describe('The appointments of an account', () => {
     for (const answer of more) expectError(answer, 409, 'appointment_final');
   });
 
-  test('are gone once they are deleted', async () => {
+  test('do not exist after their deletion', async () => {
     const { id } = (await create()).body;
     expect((await remove(id)).status).toBe(204);
     for (const answer of [await get(id), await change(id, otherAppointment()), await remove(id)])

@@ -34,14 +34,14 @@ const addPhoto = (fields: Record<string, string | Blob>) => {
 };
 const PHOTO = new Blob([new Uint8Array(POINT)], { type: 'image/png' });
 
-/** Waits until something is so. */
+/** Waits until a condition holds, 20 seconds at most. */
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 20_000; !(await isSo()); await new Promise((done) => setTimeout(done, 20)))
     if (Date.now() > end) throw new Error(`Not so after 20 s: ${String(isSo)}`);
 }
 
 describe('A dog', () => {
-  test('is added once by twenty at once, and replaced by the others, at its own address', async () => {
+  test('is added by one of twenty simultaneous requests, and replaced by the others, at its own address', async () => {
     const id = randomUUID();
     const all = await Promise.all(Array.from({ length: 20 }, (_, i) => putDog(id, { name: `Luna ${i}` })));
     const statuses = all.map(({ status }) => status).toSorted((a, b) => a - b);
@@ -52,7 +52,7 @@ describe('A dog', () => {
     expect(all.map((one) => one.body)).toContainEqual(body);
   });
 
-  test('of another account is not there, and not replaced', async () => {
+  test('of another account is neither found nor replaced', async () => {
     const id = randomUUID();
     await putDog(id);
     const other = await createKey(service);
@@ -60,7 +60,7 @@ describe('A dog', () => {
     expectError(await get(`dogs/${id}`, {}, other), 404, 'dog_not_found');
   });
 
-  test('has a photo that is there', async () => {
+  test('refers to an existing photo', async () => {
     expectError(await putDog(randomUUID(), { photoId: randomUUID() }), 400, 'photo_not_found');
     const photoId = (await addPhoto({ caption: 'Luna', photo: PHOTO })).body.id;
     expect((await putDog(randomUUID(), { photoId })).body.photoId).toBe(photoId);
@@ -83,7 +83,7 @@ describe('A dog', () => {
     expect(await change({ vaccination: null })).toBeUndefined();
   });
 
-  test('has traits of any kind, every digit kept, and within their bounds', async () => {
+  test('has traits of any JSON within their limits, with every digit', async () => {
     const id = randomUUID();
     const traits = '{"chip":9223372036854775807,"parents":[null,{"name":"Bo"}]}';
     const body = `{"name":"Luna","breed":"Beagle","traits":${traits}}`;
@@ -95,7 +95,7 @@ describe('A dog', () => {
   });
 });
 
-test('A search has the dogs with all words, the best first, in pages', async () => {
+test('A search finds the dogs with all words, the best matches first, in pages', async () => {
   const as = await createKey(service);
   const ids = Array.from({ length: 5 }, () => randomUUID()).toSorted();
   for (const id of ids) await putDog(id, { breed: 'Border Collie' }, {}, as);
@@ -107,7 +107,7 @@ test('A search has the dogs with all words, the best first, in pages', async () 
 });
 
 describe('Version 2 of the dogs', () => {
-  test('lists the same rows in another form, in the order of their changes, or those of a span of time', async () => {
+  test('lists the same rows in another form, in the order of their changes, or within a period', async () => {
     const as = await createKey(service);
     const ids = Array.from({ length: 4 }, () => randomUUID()).toSorted();
     const dogs: { id: string; title: string; changedAt: string }[] = [];
@@ -123,7 +123,7 @@ describe('Version 2 of the dogs', () => {
     expect(await list(`&from=${from}&to=${to}`)).toEqual(between);
   });
 
-  test('links to itself, and stands in the document, under its own address, also behind a base address', async () => {
+  test('links to its own address, as in the document, also with a base address', async () => {
     const base = 'https://api.example.com/store';
     const proxied = await startService({ DATABASE_URL: service.databaseUrl, BASE_URL: `${base}/v1` });
     for (let i = 0; i < 2; i++) await putDog(randomUUID());
@@ -152,7 +152,7 @@ test('The export has all dogs of an account, as CSV', async () => {
   expect(text).toBe(`id,name,breed\n${id},"Luna, ""the"" dog",Beagle\n`);
 });
 
-test('Events tell which dogs were put, and what a client has missed', async () => {
+test('Events name the dogs that were added or replaced, also those that a client has missed', async () => {
   const as = await createKey(service);
   const hear = async (headers: Record<string, string> = {}) => {
     const all = { Authorization: `Bearer ${as}`, ...headers };
@@ -180,7 +180,7 @@ test('A report may take longer than other operations', async () => {
 });
 
 describe('A photo', () => {
-  test('is added by a form, with a caption, and fetched as it was sent', async () => {
+  test('is added by a form, with a caption, and fetched unchanged', async () => {
     const caption = 'Luna in the snow';
     const { status, body, headers } = await addPhoto({ caption, photo: PHOTO });
     expect([status, body]).toEqual([201, { id: expect.any(String), type: 'image/png', caption }]);
@@ -207,12 +207,12 @@ describe('A photo', () => {
     expectError(await addPhoto({ caption: 'Luna', photo: large }), 413, 'payload_too_large');
   });
 
-  test('has a specimen on disk, of which a client gets a part, or nothing if it has it', async () => {
+  test('has a specimen on disk, of which a client gets a range, or 304 if it has the file', async () => {
     const whole = await get('photos/specimen');
     expect([whole.status, Buffer.from(whole.bytes)]).toEqual([200, POINT]);
     const part = await get('photos/specimen', { Range: 'bytes=1-3' });
     expect([part.status, part.text]).toEqual([206, 'PNG']);
-    // `fetch` would ask for all of it.
+    // Without `max-age`, `fetch` sends `no-cache`, and gets the whole file.
     const known = { 'If-None-Match': whole.headers.get('etag')!, 'Cache-Control': 'max-age=0' };
     expect((await get('photos/specimen', known)).status).toBe(304);
     expectError(await get('photos/specimen', { Range: 'bytes=999-' }), 416, 'range_not_satisfiable');
@@ -220,22 +220,14 @@ describe('A photo', () => {
   });
 });
 
-test('Dogs that nobody has put for a year are removed at night, by a job that the audit log names', async () => {
+test('Dogs that have not changed for a year are removed at night, by a job that the audit log names', async () => {
   const id = randomUUID();
+  const run = (sql: string, ...values: unknown[]) => query(service.databaseUrl, sql, values);
   await putDog(id);
-  await query(service.databaseUrl, `UPDATE dogs SET updated_at = now() - interval '2 years' WHERE id = $1`, [
-    id,
-  ]);
-  await query(
-    service.databaseUrl,
-    `INSERT INTO pgboss.job (name, data) VALUES ('kennel-cleaning', '{"payload":{}}')`,
-  );
-  const records = () =>
-    query(
-      service.databaseUrl,
-      'SELECT actor, job, action, account_id::int FROM audit_log WHERE subject_id = $1',
-      [id],
-    );
+  await run(`UPDATE dogs SET updated_at = now() - interval '2 years' WHERE id = $1`, id);
+  await run(`INSERT INTO pgboss.job (name, data) VALUES ('kennel-cleaning', '{"payload":{}}')`);
+  const audited = 'SELECT actor, job, action, account_id::int FROM audit_log WHERE subject_id = $1';
+  const records = () => run(audited, id);
   await until(async () => (await records()).length > 0);
   expect(await records()).toEqual([
     { actor: 'job', job: 'kennel-cleaning', action: 'dog.removed', account_id: account.id },

@@ -7,7 +7,7 @@ beforeAll(async () => {
   key = await createKey(service);
 });
 
-/** What a client sends, and other values. */
+/** The fields that a client sends, with two sets of values. */
 const newVet = () => ({ name: 'Ada' });
 const otherVet = () => ({ name: 'Bo' });
 const create = (fields: object = {}) =>
@@ -16,7 +16,7 @@ const get = (id: number) => call(service, 'GET', `/v1/vets/${id}`, { key });
 const list = (search: string) => walk<{ id: number }>(service, `/v1/vets${search}`, { key });
 
 describe('The vets', () => {
-  test('come as they were sent, with an id, at the address that they are told', async () => {
+  test('are stored as sent, with an id, at the address in `Location`', async () => {
     const { status, body, headers } = await create();
     expect([status, body]).toEqual([201, { id: expect.any(Number), ...newVet() }]);
     expect(headers.get('location')).toBe(`${service.url}/v1/vets/${body.id}`);
@@ -24,7 +24,7 @@ describe('The vets', () => {
     expectError(await get(0), 404, 'vet_not_found');
   });
 
-  test('are all there, page by page, in the order of their ids', async () => {
+  test('are listed in pages, in the order of their ids', async () => {
     const added = [(await create()).body, (await create(otherVet())).body, (await create()).body];
     const all = await list('?limit=2');
     expect(all).toEqual(expect.arrayContaining(added));

@@ -52,7 +52,7 @@ export class NewAppointmentDto {
 export class AppointmentChangeDto extends ChangeType(NewAppointmentDto) {
   @EnumField({
     ...STATUS,
-    description: '`booked` goes to `kept` or `cancelled`. Final.',
+    description: '`booked` can become `kept` or `cancelled`; both are final.',
     example: 'kept',
     optional: true,
   })

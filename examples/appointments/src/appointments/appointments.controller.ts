@@ -79,7 +79,7 @@ export class AppointmentsController {
   @Operation({
     id: 'updateAppointment',
     summary: 'Change one of your appointments',
-    description: 'What is left out stays as it is; `null` removes what is optional.',
+    description: 'Fields that you leave out keep their values; `null` removes an optional value.',
     needs: 'appointments:write',
     returns: AppointmentDto,
     errors: { appointment_not_found: 404, appointment_final: 409, pet_not_found: 400 },
@@ -97,7 +97,7 @@ export class AppointmentsController {
   @Operation({
     id: 'deleteAppointment',
     summary: 'Delete one of your appointments',
-    description: 'The appointment is gone at once, and for good.',
+    description: 'Deletes the appointment permanently.',
     needs: 'appointments:write',
     status: 204,
     errors: { appointment_not_found: 404 },

@@ -15,7 +15,7 @@ import { Appointment, AppointmentStatus } from './appointment.entity.js';
 
 const PET_ID_MISSING = violation(Appointment, 'appointments_pet_id_fkey', 'pet_not_found', 400);
 
-/** The appointments of one account each: to any other account they do not exist. */
+/** The appointments of accounts. Each call sees the appointments of one account. */
 @Injectable()
 export class AppointmentsService {
   constructor(

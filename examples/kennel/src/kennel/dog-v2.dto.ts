@@ -15,15 +15,15 @@ export class DogV2Dto {
   @UuidField(ID)
   id!: string;
 
-  @TextField({ ...NAME, description: 'Its name and its breed.', example: 'Luna, Beagle', max: 202 })
+  @TextField({ ...NAME, description: 'Name and breed of the dog.', example: 'Luna, Beagle', max: 202 })
   title!: string;
 
-  @TimestampField({ description: 'When it changed last.', example: '2030-01-31T12:00:00.000Z' })
+  @TimestampField({ description: 'When the dog last changed.', example: '2030-01-31T12:00:00.000Z' })
   changedAt!: Date;
 }
 
 export class ListDogsQuery extends PageQuery {
-  @TimestampField({ description: 'Only dogs that changed from this time on.', optional: true })
+  @TimestampField({ description: 'Only dogs that changed at this time or later.', optional: true })
   from?: Date;
 
   @TimestampField({ description: 'Only dogs that changed before this time.', optional: true })
@@ -33,7 +33,7 @@ export class ListDogsQuery extends PageQuery {
   order: Direction = 'asc';
 }
 
-/** A dog as version 2 shows it. */
+/** A dog in the form of version 2. */
 export function toDogV2({ id, name, breed, updatedAt }: Dog): DogV2Dto {
   return { id, title: `${name}, ${breed}`, changedAt: updatedAt };
 }

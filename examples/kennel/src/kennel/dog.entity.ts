@@ -2,7 +2,7 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn, UpdateDateColu
 import { Account } from 'petstore/product';
 import { Photo } from './photo.entity.js';
 
-/** A dog of an account, under an id of its own. */
+/** A dog of an account, with an id that the account has chosen. */
 @Entity('dogs')
 @Index('dogs_account_id_updated_at_id_idx', ['accountId', 'updatedAt', 'id'])
 @Index('dogs_updated_at_idx', ['updatedAt'])
@@ -31,7 +31,7 @@ export class Dog {
   @Column('jsonb')
   traits!: Record<string, unknown>;
 
-  /** A time inside `jsonb` comes back as the text that JSON has of it. */
+  /** PostgreSQL returns a time inside `jsonb` as a text. */
   @Column('jsonb', { nullable: true })
   vaccination!: { vaccine: string; at: Date | string; batch?: string } | null;
 

@@ -14,7 +14,7 @@ export class DogsV2Controller {
   @Operation({
     id: 'listDogsV2',
     summary: 'List your dogs',
-    description: 'All of them, or those that changed in a span of time.',
+    description: 'All your dogs, or the dogs that changed in a period.',
     needs: 'kennel:read',
     returns: [DogV2Dto],
   })

@@ -40,7 +40,7 @@ export class DogsController {
   @Operation({
     id: 'searchDogs',
     summary: 'Search your dogs',
-    description: 'By words of their names and breeds.',
+    description: 'Finds dogs by words of their names and breeds.',
     needs: 'kennel:read',
     sorted: 'the best matches first',
     returns: [DogDto],
@@ -57,7 +57,7 @@ export class DogsController {
   @Operation({
     id: 'exportDogs',
     summary: 'Export your dogs',
-    description: 'All of them, as CSV.',
+    description: 'All your dogs, as CSV.',
     needs: 'kennel:read',
     gives: { types: ['text/csv'] },
   })
@@ -70,7 +70,7 @@ export class DogsController {
   @Operation({
     id: 'watchDogs',
     summary: 'Watch your dogs',
-    description: 'An event for each that is put, from the one after `Last-Event-ID` on.',
+    description: 'Sends an event for each dog that is added or replaced, starting after `Last-Event-ID`.',
     needs: 'kennel:read',
     gives: { types: ['text/event-stream'] },
   })
@@ -88,7 +88,7 @@ export class DogsController {
   @Operation({
     id: 'countBreeds',
     summary: 'Count the breeds',
-    description: 'Of all your dogs, which may take its time.',
+    description: 'Counts all your dogs by breed, which may take ten seconds.',
     needs: 'kennel:read',
     seconds: 10,
     returns: BreedReportDto,
@@ -102,7 +102,7 @@ export class DogsController {
   @Operation({
     id: 'putDog',
     summary: 'Add or replace one of your dogs',
-    description: 'Under the id that you give. What is left out of one that is there is removed.',
+    description: 'The dog has the id of the path. A replaced dog loses optional fields that you leave out.',
     needs: 'kennel:write',
     returns: DogDto,
     successes: [
@@ -127,7 +127,7 @@ export class DogsController {
   @Operation({
     id: 'updateDog',
     summary: 'Change one of your dogs',
-    description: 'What is left out stays as it is; `null` removes what is optional.',
+    description: 'Fields that you leave out keep their values; `null` removes an optional value.',
     needs: 'kennel:write',
     returns: DogDto,
     errors: { dog_not_found: 404, photo_not_found: 400 },
@@ -144,7 +144,7 @@ export class DogsController {
   @Operation({
     id: 'getDog',
     summary: 'Fetch one of your dogs',
-    description: 'By its id, as a search has it.',
+    description: 'By the id under which you added it.',
     needs: 'kennel:read',
     returns: DogDto,
     errors: { dog_not_found: 404 },
@@ -154,7 +154,7 @@ export class DogsController {
   }
 }
 
-/** Rows in pieces of 64 kB. What has a comma, a quote or a line of its own is quoted (RFC 4180). */
+/** CSV in pieces of 64 kB. Values with commas, quotes or line breaks are quoted (RFC 4180). */
 async function* csvOf(rows: AsyncIterable<Record<'id' | 'name' | 'breed', string>>): AsyncGenerator<string> {
   let part = 'id,name,breed\n';
   for await (const { id, name, breed } of rows) {

@@ -21,11 +21,11 @@ import type { BreedCountDto, DogChangeDto, NewDogDto, SearchQuery } from './kenn
 import { Dog } from './dog.entity.js';
 
 const PHOTO_MISSING = violation(Dog, 'dogs_photo_id_fkey', 'photo_not_found', 400);
-/** Longer than any transaction takes until it commits. */
+/** Longer than any transaction takes to commit. */
 const OVERLAP_MS = 10_000;
 const topicOf = (accountId: string) => `dogs of ${accountId}`;
 
-/** The dogs of one account each: to any other account they do not exist. */
+/** The dogs of accounts. Each call sees the dogs of one account. */
 @Injectable()
 export class DogsService {
   constructor(
@@ -52,7 +52,7 @@ export class DogsService {
     const values = { name, breed, traits, vaccination: vaccination ?? null, photoId: photoId ?? null };
     return this.transactions
       .run(async (manager) => {
-        // Of several requests at once, one adds the row, and the others wait for it.
+        // Of simultaneous requests, one adds the row; the others wait for it, and replace it.
         const add = manager.createQueryBuilder().insert().into(Dog).orIgnore().returning('id');
         const { raw } = await add.values({ id, accountId, ...values } as object).execute();
         const isNew = (raw as unknown[]).length > 0;
@@ -79,12 +79,12 @@ export class DogsService {
     return this.dogs.getRow({ id, accountId }, 'dog_not_found');
   }
 
-  /** In the order of their last changes. */
+  /** Dogs in the order of their last changes. */
   list(accountId: string, { from, to, ...page }: ListDogsQuery): Promise<Page<Dog>> {
     return this.dogs.page({ accountId, updatedAt: between(from, to) }, { ...page, sort: 'updatedAt' });
   }
 
-  /** The best matches first. */
+  /** Dogs with all of the words, the best matches first. */
   search(accountId: string, { words, ...page }: SearchQuery): Promise<Page<Dog>> {
     const text = `to_tsvector('simple', dog.name || ' ' || dog.breed)`;
     const found = this.dogs
@@ -96,7 +96,7 @@ export class DogsService {
     return this.dogs.pageOf(found, { ...page, sort: ['rank'], order: 'desc' });
   }
 
-  /** All dogs, however many, as they are at one moment. */
+  /** All dogs, however many, in a snapshot. */
   all(accountId: string): Promise<Readable> {
     return this.rows.stream({
       sql: 'SELECT id, name, breed FROM dogs WHERE account_id = $1',
@@ -104,9 +104,9 @@ export class DogsService {
     });
   }
 
-  /** What is put from now on, or was since an event: that may come twice, and is never missed. */
+  /** Dogs that are added or replaced from now on, or since an event. A dog may come twice, and none is missed. */
   watch(accountId: string, lastEventId?: string): Observable<MessageEvent> {
-    // This process may be about to listen, so that something is missed now too.
+    // Without an event too: this process may only be starting to listen.
     const since = Date.parse(lastEventId ?? '') || Date.now();
     const missed = async () => {
       const updatedAt = MoreThan(new Date(since - OVERLAP_MS));
@@ -118,7 +118,7 @@ export class DogsService {
       .pipe(map(({ id, at }) => ({ id: at, data: { id } })));
   }
 
-  /** It reads every dog of the account, which takes its time. */
+  /** Reads every dog of the account, which may be slow. */
   countBreeds(accountId: string): Promise<BreedCountDto[]> {
     return this.transactions.manager.query(
       `SELECT breed, count(*)::int AS dogs FROM dogs WHERE account_id = $1
@@ -127,7 +127,7 @@ export class DogsService {
     );
   }
 
-  /** Dogs that nobody has put for a year are gone. */
+  /** Removes dogs that have not changed for a year. */
   @Scheduled('kennel-cleaning', '30 3 * * *')
   async clean(_payload: undefined, { by }: Job): Promise<void> {
     await this.transactions.run(async () => {

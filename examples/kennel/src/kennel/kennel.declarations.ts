@@ -2,8 +2,8 @@ import type { Declarations } from 'petstore/platform';
 
 export const DECLARATIONS = {
   permissions: {
-    'kennel:read': 'Search, export and watch your dogs, and see their photos.',
-    'kennel:write': 'Add and replace your dogs and their photos.',
+    'kennel:read': 'Search, export and watch your dogs, and fetch their photos.',
+    'kennel:write': 'Add and change your dogs, and add photos.',
   },
   errors: {
     dog_not_found: { status: 404, meaning: 'The dog cannot be found.' },

@@ -13,21 +13,21 @@ import {
   UuidField,
 } from 'petstore/platform';
 
-/** A picture of one point. */
+/** A picture of one pixel. */
 const POINT =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 export const ID = {
-  description: 'Identifier of the dog, which its owner gives.',
+  description: 'Identifier of the dog, chosen by its owner.',
   example: '01994b1e-6c40-7d52-9f1b-0c8a4e2d7a10',
 };
 const PHOTO_ID = {
   description: 'Identifier of the photo.',
   example: '01994b1e-6c40-7d52-9f1b-0c8a4e2d7a20',
 };
-export const NAME = { description: 'Its name, stored as sent.', example: 'Luna', max: 100, blank: false };
-const BREED = { description: 'Its breed, stored as sent.', example: 'Beagle', max: 100, blank: false };
-const CAPTION = { description: 'What it shows.', example: 'Luna in the snow', max: 200 };
+export const NAME = { description: 'Name of the dog.', example: 'Luna', max: 100, blank: false };
+const BREED = { description: 'Breed of the dog.', example: 'Beagle', max: 100, blank: false };
+const CAPTION = { description: 'What the photo shows.', example: 'Luna in the snow', max: 200 };
 const TRAITS = {
   description: 'Further facts about the dog.',
   example: { likes: ['swimming'], chip: { no: 276098106123456 } },
@@ -40,14 +40,14 @@ export class VaccinationDto {
   @TextField({ description: 'The vaccine.', example: 'Rabies', max: 100 })
   vaccine!: string;
 
-  @TimestampField({ description: 'When the dog got it.', example: '2030-01-31T12:00:00.000Z' })
+  @TimestampField({ description: 'When the dog was vaccinated.', example: '2030-01-31T12:00:00.000Z' })
   at!: Date;
 
   @TextField({ description: 'Number of the batch.', example: 'A-17', max: 100, optional: true })
   batch?: string;
 }
 
-const VACCINATION = { description: 'Its last vaccination.', of: VaccinationDto, optional: true };
+const VACCINATION = { description: 'Last vaccination.', of: VaccinationDto, optional: true };
 
 @ApiSchema({ name: 'NewDog' })
 export class NewDogDto {
@@ -67,7 +67,7 @@ export class NewDogDto {
   photoId?: string;
 }
 
-/** A vaccination that is sent replaces the earlier one as a whole. */
+/** A new vaccination replaces the earlier one as a whole. */
 @ChangeSchema('DogChange')
 export class DogChangeDto extends ChangeType(NewDogDto) {}
 
@@ -91,7 +91,7 @@ export class DogDto {
   @UuidField({ ...PHOTO_ID, optional: true })
   photoId?: string | null;
 
-  @TimestampField({ description: 'When it was put last.', example: '2030-01-31T12:00:00.000Z' })
+  @TimestampField({ description: 'When the dog last changed.', example: '2030-01-31T12:00:00.000Z' })
   updatedAt!: Date;
 }
 
@@ -101,7 +101,7 @@ export class DogParams {
 }
 
 export class SearchQuery extends PageQuery {
-  @TextField({ description: 'Words of its name and its breed.', example: 'beagle', max: 100 })
+  @TextField({ description: 'Words of the name and the breed.', example: 'beagle', max: 100 })
   words!: string;
 }
 
@@ -110,7 +110,7 @@ export class BreedCountDto {
   @TextField(BREED)
   breed!: string;
 
-  @IntegerField({ description: 'How many dogs are of it.', example: 1, min: 0, max: 2_147_483_647 })
+  @IntegerField({ description: 'Number of dogs of this breed.', example: 1, min: 0, max: 2_147_483_647 })
   dogs!: number;
 }
 
@@ -126,7 +126,7 @@ export class PhotoDto {
   id!: string;
 
   @PatternField({
-    description: 'Its media type.',
+    description: 'Media type of the photo.',
     example: 'image/png',
     pattern: /^image\/(?:png|jpeg)$/,
     max: 20,
@@ -138,7 +138,7 @@ export class PhotoDto {
   caption!: string;
 }
 
-/** The form of an upload: its texts, and the file, which Nest's interceptor takes. */
+/** The form of an upload: its text, and the file, which Nest's interceptor reads. */
 @ApiSchema({ name: 'NewPhoto' })
 export class NewPhotoDto {
   @TextField(CAPTION)

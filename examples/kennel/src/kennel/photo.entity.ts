@@ -13,7 +13,7 @@ export class Photo {
   @ForeignKey(() => Account, { name: 'photos_account_id_fkey' })
   accountId!: string;
 
-  /** Its media type. */
+  /** The media type. */
   @Column('text')
   type!: string;
 

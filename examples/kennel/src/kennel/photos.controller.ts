@@ -18,7 +18,7 @@ import { AccountId, Idempotent, Operation, Stability } from 'petstore/platform';
 import { NewPhotoDto, PhotoDto, PhotoParams } from './kennel.dto.js';
 import { PhotosService } from './photos.service.js';
 
-/** A file of one of these types by its content, whatever type the form names. */
+/** Checks the type of a file by its content; the type that the form names is ignored. */
 const PICTURE = new ParseFilePipeBuilder()
   .addFileTypeValidator({ fileType: /^image\/(?:png|jpeg)$/, overrideMimeType: true })
   .build({ errorHttpStatusCode: HttpStatus.BAD_REQUEST });
@@ -35,7 +35,7 @@ export class PhotosController {
   @Operation({
     id: 'addPhoto',
     summary: 'Add a photo',
-    description: 'By a form, such as that of a web page.',
+    description: 'Uploads a photo in a form, as a web page does.',
     needs: 'kennel:write',
     takes: { types: ['multipart/form-data'], maxBytes: 5_000_000 },
     returns: PhotoDto,
@@ -54,7 +54,7 @@ export class PhotosController {
   @Operation({
     id: 'getSpecimen',
     summary: 'Fetch a specimen',
-    description: 'How a photo has to look.',
+    description: 'An example of a valid photo.',
     needs: 'kennel:read',
     successes: [{ status: 200 }, { status: 206 }, { status: 304 }],
     gives: { types: ['image/png'] },
@@ -68,7 +68,7 @@ export class PhotosController {
   @Operation({
     id: 'getPhoto',
     summary: 'Fetch a photo',
-    description: 'The picture, as it was sent.',
+    description: 'The picture, unchanged.',
     needs: 'kennel:read',
     gives: { types: ['image/png', 'image/jpeg'] },
     errors: { photo_not_found: 404 },

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { AccountClosing, FastRepository, InjectFastRepository } from 'petstore/platform';
 import { Photo } from './photo.entity.js';
 
-/** The photos of one account each: to any other account they do not exist. */
+/** The photos of accounts. Each call sees the photos of one account. */
 @Injectable()
 export class PhotosService {
   constructor(

@@ -1,7 +1,7 @@
 import { Check, Column, Entity } from 'typeorm';
 import { IdColumn } from 'petstore/platform';
 
-/** One of the vets, which all accounts share. */
+/** A vet. All accounts share the vets. */
 @Entity('vets')
 @Check('vets_name_check', `char_length(name) BETWEEN 1 AND 255`)
 export class Vet {
