@@ -490,6 +490,17 @@ describe('Interceptors', () => {
     }
   });
 
+  test('that fail after the write undo it, and leave its key free', async () => {
+    const text = randomUUID();
+    const [failed, again] = [
+      await send(plain, 'undone', text, text),
+      await send(plain, 'undone', text, text),
+    ];
+    expect([failed.status, failed.body.code]).toEqual([409, 'conflict']);
+    expect([again.status, again.body.text, await stored(text)]).toEqual([201, text, 1]);
+    expect(again.headers.get('idempotency-replayed')).toBeNull();
+  });
+
   test('that make another text each time make one answer of a key', async () => {
     // The first text is stored slowly, so that the others are made before.
     await query(
@@ -539,6 +550,33 @@ describe('Interceptors', () => {
       expect(both.map(({ headers }) => headers.get('location'))).toEqual([location, location]);
     }
   });
+
+  test.each([
+    ['DELETE', 'removed/TEXT', 204],
+    ['POST', 'observed', 201],
+    ['PUT', 'put/new', 201],
+    ['PUT', 'put/old', 200],
+  ])(
+    'Status and headers are those that the method and its interceptors give, once and again: %s %s',
+    async (method, path, status) => {
+      const text = randomUUID();
+      const options = { key: bearer, body: { text }, headers: { 'Idempotency-Key': text } };
+      const ask = () => call(plain, method, `/v1/papers/${path.replace('TEXT', text)}`, options);
+      const [first, again] = [await ask(), await ask()];
+      expect([first.status, again.status, again.text]).toEqual([status, status, first.text]);
+      const [{ id }] = (await rowsOf(text)) as [{ id: string }];
+      expect(first.text).toBe(method === 'DELETE' ? '' : JSON.stringify({ id: Number(id), text }));
+      for (const name of ['location', 'link', 'etag', 'x-note', 'content-type', 'content-length'])
+        expect([name, again.headers.get(name)]).toEqual([name, first.headers.get(name)]);
+      expect(again.headers.has('x-number')).toBe(path === 'observed');
+      expect(again.headers.get('x-note')).toBe(path === 'put/new' ? 'a, b' : null);
+      expect([first, again].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([
+        null,
+        'true',
+      ]);
+      expect(await stored(text)).toBe(1);
+    },
+  );
 
   test('The query belongs to the request of a key', async () => {
     const [text, retryKey] = [randomUUID(), randomUUID()];

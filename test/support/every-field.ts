@@ -17,7 +17,7 @@ import {
   UuidField,
 } from '../../src/platform/api/fields.js';
 import { JsonField, ListField, ListParam, ObjectField } from '../../src/platform/api/nested-fields.js';
-import { Operation } from '../../src/platform/api/route.js';
+import { Does } from './tried.js';
 
 /** One field of every kind, as a team could write them. */
 
@@ -41,7 +41,7 @@ const DAYS = ListField({ description: 'Days.', of: DateField(DAY), max: 2 });
 const NUMBER = IntegerField({ ...ID, example: 3, min: -5, max: 5 });
 
 @ApiSchema({ name: 'Street' })
-export class StreetDto {
+class StreetDto {
   @TextField(TEXT)
   name!: string;
 
@@ -50,7 +50,7 @@ export class StreetDto {
 }
 
 @ApiSchema({ name: 'Address' })
-export class AddressDto {
+class AddressDto {
   @TextField(TEXT)
   city!: string;
 
@@ -62,7 +62,7 @@ export class AddressDto {
 }
 
 @ApiSchema({ name: 'Item' })
-export class ItemDto {
+class ItemDto {
   @Int64Field(ID)
   petId!: string;
 
@@ -74,7 +74,7 @@ export class ItemDto {
 }
 
 @ApiSchema({ name: 'Everything' })
-export class EverythingDto {
+class EverythingDto {
   @BooleanField({ description: 'Yes or no.', example: true })
   flag!: boolean;
 
@@ -134,7 +134,7 @@ export class EverythingDto {
 }
 
 @ApiSchema({ name: 'EverythingChange' })
-export class EverythingChangeDto {
+class EverythingChangeDto {
   @TextField({ ...TEXT, optional: true, nullable: true })
   text?: string | null;
 
@@ -160,7 +160,7 @@ export class ToldDto {
   told!: string;
 }
 
-export class EverythingQuery {
+class EverythingQuery {
   @BooleanParam({ description: 'Yes or no.', optional: true })
   flag?: boolean;
 
@@ -187,29 +187,19 @@ export class EverythingQuery {
 @Controller('everything')
 export class EverythingController {
   @Post()
-  @Operation({
-    id: 'echoEverything',
-    summary: 'Tell what was sent',
-    needs: 'nothing',
-    returns: EverythingDto,
-  })
+  @Does('nothing', { returns: EverythingDto })
   echo(@Body() body: EverythingDto): EverythingDto {
     return body;
   }
 
   @Patch()
-  @Operation({
-    id: 'changeEverything',
-    summary: 'Tell what was understood',
-    needs: 'nothing',
-    returns: ToldDto,
-  })
-  change(@Body() body: EverythingChangeDto): ToldDto {
+  @Does('nothing', { returns: ToldDto })
+  changeEverything(@Body() body: EverythingChangeDto): ToldDto {
     return { told: JSON.stringify(body) };
   }
 
   @Get()
-  @Operation({ id: 'askEverything', summary: 'Tell what was asked', needs: 'nothing', returns: ToldDto })
+  @Does('nothing', { returns: ToldDto })
   ask(@Query() query: EverythingQuery): ToldDto {
     return { told: JSON.stringify(query) };
   }
