@@ -377,7 +377,6 @@ describe('DELETE /accounts/current', () => {
 });
 
 describe('With SIGN_UP=invite', () => {
-  /** An invitation that is stored, as the administrator's command stores one. */
   async function invite(expiresAt?: string): Promise<string> {
     const invitation = newSecret(INVITATIONS);
     const sql = 'INSERT INTO invitations (hash, expires_at) VALUES ($1, $2)';

@@ -38,7 +38,6 @@ const DATABASE = { DATABASE_URL: service.databaseUrl };
 afterEach(endRuns);
 afterAll(removeFolders);
 
-/** Runs a command on the database of the service. */
 const run = (args: string[], input = '') => admin(args, DATABASE, input);
 
 /** Runs it with `--json`, and returns what it has printed. */
@@ -48,7 +47,6 @@ async function json(args: string[], input = '') {
   return JSON.parse(stdout);
 }
 
-/** Lines of JSON. */
 const parsed = (lines: string) =>
   lines
     .trim()

@@ -369,7 +369,6 @@ describe('Another instance refuses a key within a second of the answer', () => {
     await expectRevoked(async () => [await use(one.key, other)]);
   });
 
-  /** Has a key expire soon, and waits until it has. */
   async function end({ id, owner }: Owned): Promise<void> {
     const expiresAt = soon(2);
     await change(id, { expiresAt }, owner);

@@ -26,7 +26,6 @@ import { storedOf } from './support/stored.js';
 /** Beside RS256. */
 const ALGORITHMS = ['PS256', 'ES256', 'ES384', 'ES512', 'EdDSA', 'RS512'];
 
-/** Has no provider, and the same database. */
 const plain = sharedService();
 let issuer: Issuer;
 /** Where only subjects get an account. */
@@ -60,7 +59,6 @@ const now = () => Math.floor(Date.now() / 1000);
 /** What must be nowhere but in requests. */
 const partsSent = new Set<string>();
 
-/** Sends a request with a token, of which nothing may be in the answer. */
 async function send(at: TestedService, method: string, path: string, more: { key: string; body?: unknown }) {
   const parts = more.key.split('.').filter((part) => part.length > 12);
   const answer = await call(at, method, path, more);
@@ -568,7 +566,6 @@ test.each(hasOpenssl ? UNREACHABLE : UNREACHABLE.slice(0, 1))(
   },
 );
 
-/** The address of a server that has a certificate of its own; it ends with its only client. */
 async function privateAddress(): Promise<string> {
   const { folder, key, cert } = localCertificate();
   rmSync(folder, { recursive: true });

@@ -338,7 +338,6 @@ describe('A message and its job', () => {
       body: { message },
       headers: idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {},
     });
-  /** How many messages there are, and how many jobs for them. */
   const counts = async () => {
     const sql = `SELECT (SELECT count(*)::int FROM messages) AS messages,
                    (SELECT count(*)::int FROM pgboss.job WHERE name = 'messages') AS jobs`;

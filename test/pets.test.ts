@@ -27,7 +27,6 @@ const walkIds = async (search: string, between?: (page: Answer) => Promise<unkno
 // First, while there are no other animals.
 describe('GET /pets', () => {
   let statuses: Map<number, string | null>;
-  /** The ids of the animals that a list holds. */
   const of = ({ status, categoryId, ids }: { status?: string; categoryId?: number; ids?: number[] }) =>
     [...statuses].flatMap(([id, one]) =>
       (!status || one === status) &&

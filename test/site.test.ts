@@ -15,7 +15,6 @@ import { eventually, newFolder, removeFolders } from './support/npm.js';
 const run = promisify(execFile);
 const SECRET = `whsec_${Buffer.alloc(24, 'secret').toString('base64')}`;
 
-/** On a database of its own. */
 const hosted = sharedService();
 /** On its embedded database, and on all addresses. */
 let embedded: Service;

@@ -39,7 +39,6 @@ afterAll(async () => {
   await primary.stop();
 });
 
-/** Two instances that read from the replicas. */
 async function startTwo(...replicas: DatabaseServer[]): Promise<void> {
   const env = {
     DATABASE_URL: primary.url,
@@ -57,14 +56,12 @@ const countPages = (server: DatabaseServer) =>
     `SELECT sum(pg_stat_get_numscans(indexrelid)) AS count FROM pg_index WHERE indrelid = 'pets'::regclass`,
   );
 
-/** How often a server has read categories. */
 const countScans = (server: DatabaseServer) =>
   counted(
     server,
     `SELECT seq_scan + idx_scan AS count FROM pg_stat_user_tables WHERE relname = 'categories'`,
   );
 
-/** How many statements a server has refused. */
 const countRefusals = (server: DatabaseServer) =>
   counted(server, 'SELECT xact_rollback AS count FROM pg_stat_database WHERE datname = current_database()');
 
@@ -96,7 +93,6 @@ async function writeThenRead(i: number): Promise<Outcome[]> {
   return read.status === 200 && JSON.parse(read.body)[0]?.id === id ? [] : [read];
 }
 
-/** The stale answers, if any. */
 async function stalePairs(count: number): Promise<Outcome[]> {
   let next = 0;
   const stale: Outcome[] = [];
@@ -107,7 +103,6 @@ async function stalePairs(count: number): Promise<Outcome[]> {
   return stale;
 }
 
-/** Reads pages from both instances until stopped. */
 const readOn = () =>
   new ReadLoad(
     services.map(({ url }) => url),
@@ -121,11 +116,11 @@ test.each([
   await startTwo(one());
   let stale: Outcome[] = [];
   const share = await shareOf(one(), async () => (stale = await stalePairs(pairs)));
-  record({
-    fault: `Replica ${name}`,
-    statuses: '',
-    beside: `${stale.length} of ${pairs} reads right after a write stale; ${percent(share)} by the replica`,
-  });
+  record(
+    `Replica ${name}`,
+    [],
+    `${stale.length} of ${pairs} reads right after a write stale; ${percent(share)} by the replica`,
+  );
   expect(stale).toEqual([]);
   // A busy machine may keep a current replica behind for more than a moment.
   if (one() === current) expect(share).toBeGreaterThan(0.3);
@@ -139,7 +134,7 @@ test('Lists are read from a current replica', async () => {
     await sleep(2_000);
     await reading.stop();
   });
-  record({ fault: 'None', statuses: '', beside: `${percent(share)} of lists by the replica` });
+  record('None', [], `${percent(share)} of lists by the replica`);
   expect(share).toBeGreaterThan(0.9);
 });
 
@@ -249,12 +244,12 @@ test.each([
     const share = await shareOf(current, () => sleep(1_000));
     await reading.stop();
     const slowest = Math.round(Math.max(...reading.outcomes.map(durationOf)));
-    record({
-      fault: `Replica ${name}`,
-      statuses: countStatuses(reading.outcomes),
-      'slowest ms': slowest,
-      beside: `then ${percent(share)} of lists by the replica`,
-    });
+    record(
+      `Replica ${name}`,
+      reading.outcomes,
+      `slowest ${slowest} ms`,
+      `then ${percent(share)} of lists by the replica`,
+    );
     expect(countStatuses(reading.outcomes)).toBe(`200×${reading.outcomes.length}`);
     expect(slowest).toBeLessThan(PATIENCE_MS);
     expect(share).toBeGreaterThan(0.8);

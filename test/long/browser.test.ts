@@ -30,7 +30,6 @@ const ARGS = [
 
 const SLOW = 240_000;
 
-/** A page that is open, and what went wrong on it. */
 interface Visit {
   page: Page;
   troubles: string[];
@@ -39,7 +38,6 @@ interface Visit {
 /** Finds faults of accessibility in a page (WCAG); runs there. */
 let axe: string;
 let folder: string;
-/** On its embedded database, so with a demo key. */
 let service: Service;
 let browser: Browser;
 
@@ -284,7 +282,6 @@ async function visit({
   return { page, troubles };
 }
 
-/** Waits until the page says so of the key. */
 async function says(page: Page, text: string): Promise<void> {
   await page.locator('[role=status]', { hasText: text }).waitFor();
 }
@@ -307,9 +304,7 @@ function articleOf(page: Page, operationId: string): Locator {
 }
 
 interface Entries {
-  /** What to enter for parameters, by their names. */
   fields?: Record<string, string>;
-  /** What to enter as the body, in place of the example. */
   body?: object;
 }
 
@@ -340,12 +335,10 @@ async function execute(page: Page, operationId: string, entries: Entries = {}) {
   return { status: answer.status(), body: JSON.parse((await answer.text()) || 'null') };
 }
 
-/** The credentials that were sent. */
 async function sentWith(answer: Response): Promise<string | undefined> {
   return (await answer.request().allHeaders()).authorization;
 }
 
-/** Presses Tab until the focus is on an element. */
 async function tabTo(page: Page, element: Locator): Promise<void> {
   const isFocused = () => element.evaluate((one: PageElement) => one === one.ownerDocument.activeElement);
   for (let i = 0; i < 200 && !(await isFocused()); i++) await page.keyboard.press('Tab');

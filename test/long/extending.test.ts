@@ -74,7 +74,6 @@ const readdressed = (text: string) =>
     .replaceAll(/'\.\.\/(?:auth|pets)\/.*'/g, "'petstore/product'")
     .replaceAll(/'\.\/support\/.*'/g, "'petstore/testing'");
 
-/** A checkout that lists the appointments, with their files of a release beside it. */
 function withAppointments(version: string): { of: Checkout; old: string } {
   const of = Checkout.copy();
   of.insert(
@@ -125,7 +124,6 @@ import { Public } from 'petstore/platform';
 test('runs', () => expect(sharedService().url).toMatch('http'));
 `;
 
-  /** A repository of `petstore new`, with the packages of this checkout. */
   function newRepository(): string {
     const folder = join(newFolder(), ODD);
     for (const [path, text] of repositoryFiles('clinic', manifest)) {

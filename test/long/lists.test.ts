@@ -25,9 +25,7 @@ import { Planner } from '../support/plans.js';
 import { createDatabase, query } from '../../src/testing/service.js';
 
 const ROWS = 260;
-/** Rows of a large table. */
 const LARGE = 1_000_000;
-/** Items of a page of it. */
 const PAGE = 20;
 
 /** What a list can be in the order of, and filtered by. */
@@ -165,7 +163,6 @@ function compare(a: unknown, b: unknown): number {
   return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }
 
-/** What a list holds, by sorting all rows. */
 function expected({ kind, sort = 'id', order, filter }: List): Item[] {
   const isIn = (value: unknown, wanted: unknown): boolean => {
     if (wanted instanceof Range) {
@@ -190,7 +187,6 @@ function expected({ kind, sort = 'id', order, filter }: List): Item[] {
 
 const compareBy = (name: Sort, a: Item, b: Item) => compare(a[name], b[name]);
 
-/** A filter as TypeORM has it. */
 function whereOf(filter: Filter<Item>): FindOptionsWhere<Item> {
   const operator = (wanted: unknown) => {
     if (Array.isArray(wanted)) return In(wanted);
@@ -215,7 +211,6 @@ const VALUES = {
 };
 const subset = <T>(values: readonly T[]) => fc.array(fc.constantFrom(...values), { maxLength: 6 });
 
-/** Ranges of what a list is sorted by. */
 function rangeOf(kind: Kind, sort: Sort): Arbitrary<Range | undefined> {
   if (sort === 'id' && kind === Unique) return fc.constant(undefined);
   const end = optional(fc.constantFrom<unknown>(...VALUES[sort]));
@@ -246,7 +241,6 @@ const list = (kind: Kind): Arbitrary<List> =>
       }),
   );
 
-/** Asks for a page after another until the last. */
 async function walk({ kind, sort, order, filter }: List, limit: number): Promise<Item[]> {
   const items: Item[] = [];
   for (let cursor: string | undefined; ;) {

@@ -89,7 +89,6 @@ describe('A failing database', () => {
         call(service, one.method, addressOf(one), { ...credentialsFor(one, has), ...contentOf(one) }),
       ),
     );
-  /** The credentials of an account that may be closed. */
   const credentials = async () => {
     const account = await createCheapAccount({ ...service, databaseUrl });
     return { account, key: await createKey(service, account) };

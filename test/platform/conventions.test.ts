@@ -174,7 +174,6 @@ describe('Every operation', () => {
 
 const PAGES = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md']);
 
-/** The anchors of a page, as GitHub makes them of its headings. */
 const anchorsOf = (page: string) =>
   [...readFileSync(page, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
     heading!

@@ -12,7 +12,6 @@ import { DtoPipe } from '../../src/platform/api/validation.js';
 
 const pipe = new DtoPipe();
 
-/** Reads a body: the DTO, or the error that reading it throws. */
 async function read(type: Type<object>, sent: object): Promise<object> {
   try {
     const dto = (await pipe.transform(sent, { type: 'body', metatype: type })) as object;

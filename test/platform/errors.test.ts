@@ -74,7 +74,6 @@ const raw = (lines: string[], body = '') => {
   const [method, path] = lines[0]!.split(' ');
   return send(service, `${lines.join('\r\n')}\r\n\r\n${body}`, { method, path });
 };
-/** The lines of a request with a key and a JSON body. */
 const head = (...more: string[]) => [
   'POST /v1/pets HTTP/1.1',
   'Host: x',
@@ -83,7 +82,6 @@ const head = (...more: string[]) => [
   ...more,
 ];
 
-/** A connection, and what has come over it. */
 function open(
   bytes: string,
   at: TestedService = service,
@@ -97,7 +95,6 @@ function open(
   return { socket, text: () => text, closed: new Promise((resolve) => socket.once('close', resolve)) };
 }
 
-/** Everything that the service sends over a connection until it closes that. */
 async function sentFor(bytes: string): Promise<string> {
   const { text, closed } = open(bytes);
   await closed;

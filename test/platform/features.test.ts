@@ -34,7 +34,6 @@ interface Document {
   components: { schemas: Record<string, { enum?: string[]; anyOf?: { enum?: string[] }[] }> };
 }
 
-/** What a service tells of itself: its document and its pages. */
 async function toldBy(service: TestedService): Promise<{ document: Document; pages: string }> {
   const get = async (path: string) => (await fetch(service.url + path)).text();
   const pages = await Promise.all(['/reference', '/guides', '/', '/metrics'].map(get));

@@ -587,7 +587,6 @@ async function untilAnswered(ask: () => Promise<Answer>, pauseMs = 20): Promise<
   }
 }
 
-/** The same JSON value in another text. */
 function writtenOtherwise(value: unknown): string {
   if (Array.isArray(value)) return `[ ${value.map(writtenOtherwise).join('\n, ')} ]`;
   if (typeof value === 'string')
@@ -605,14 +604,12 @@ async function lock(sql: string): Promise<() => Promise<void>> {
   return () => client.end();
 }
 
-/** How many statements wait for a lock. */
 async function waitingForLocks(): Promise<number> {
   const sql = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
   return (await query(service.databaseUrl, sql)).length;
 }
 
 describe('Writes of the same moment, with keys and without', () => {
-  /** What a client sends, several at once. */
   interface Sent {
     kind: 'pet' | 'homeless' | 'order' | 'move' | 'message' | 'category';
     /** One of a few keys of its kind, none for a write without; the same key has the same body. */
@@ -710,7 +707,6 @@ describe('Writes of the same moment, with keys and without', () => {
     );
   });
 
-  /** Cancels statements and closes connections of both instances for a moment. */
   async function cutOffOften(): Promise<void> {
     for (let i = 0; i < 6; i++)
       await query(

@@ -23,7 +23,6 @@ interface Item {
 
 interface Answer {
   status: number;
-  /** The body if it is one item, and if it is a list. */
   item: Item;
   items: Item[];
 }

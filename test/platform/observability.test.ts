@@ -18,7 +18,6 @@ import { eventually, ROOT } from '../support/npm.js';
 
 type Line = Record<string, unknown>;
 
-/** All that can be observed is. */
 let service: Service;
 let collector: Awaited<ReturnType<typeof startCollector>>;
 let metricsUrl: string;
@@ -45,7 +44,6 @@ function linesOf(of: Service): Line[] {
   return written.filter((line) => line && !line.startsWith('  ')).map((line) => JSON.parse(line) as Line);
 }
 
-/** The line of a request, once it is logged. */
 async function lineOf(requestId: string | null, of = service): Promise<Line> {
   const find = () => linesOf(of).find((line) => line.requestId === requestId && 'durationMs' in line);
   await eventually(() => find() !== undefined);
@@ -176,7 +174,6 @@ describe('The metrics', () => {
   });
 });
 
-/** A span in OTLP's JSON. */
 interface Span {
   traceId: string;
   spanId: string;
@@ -185,7 +182,6 @@ interface Span {
   kind: number;
 }
 
-/** Receives spans as an OpenTelemetry Collector does. */
 async function startCollector(): Promise<{ spans: Span[]; server: Server; url: string }> {
   const spans: Span[] = [];
   const server = createServer((request, response) => {

@@ -477,7 +477,6 @@ describe('Fields of every kind', () => {
   const told = async (answer: Promise<Answer>) => JSON.parse(JSON.parse((await answer).text).told);
   const example = () =>
     placed.post!.operation.requestBody!.content['application/json']!.example as Record<string, unknown>;
-  /** The example as JSON, with another value of a field. */
   const withJson = (name: string, json: string) => {
     const all = Object.entries({ ...example(), [name]: 0 });
     return `{${all.map(([other, value]) => `"${other}":${other === name ? json : JSON.stringify(value)}`).join()}}`;

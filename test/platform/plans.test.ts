@@ -33,7 +33,6 @@ let service: Service;
 let connected: Connected;
 let planner: Planner;
 let tables: string[];
-/** What is sent for each list. */
 const ofLists = new Map<string, Sent[]>();
 let statements: Sent[];
 let made: Examples;
@@ -198,7 +197,6 @@ function inTheMiddle(cursor: string): string {
   return Buffer.from(place).toString('base64url');
 }
 
-/** A Buffer as JSON writes it. */
 const reviveBytes = (_key: string, value: unknown) => {
   const { type, data } = (value ?? {}) as { type?: unknown; data?: number[] };
   return type === 'Buffer' ? Buffer.from(data!) : value;
@@ -227,7 +225,6 @@ async function run(...all: string[]): Promise<void> {
   for (const sql of all) await query(service.databaseUrl, sql);
 }
 
-/** Adds copies of rows. */
 async function copy(from: number, to: number): Promise<void> {
   for (const sql of copies(from, to)) {
     await query(service.databaseUrl, sql).catch((cause: Error) => {

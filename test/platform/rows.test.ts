@@ -28,7 +28,6 @@ const MANY = isThorough ? 50 : 12;
 const FEW = 8;
 /** At night every kind of entity; else the one that has columns of most types. */
 const KINDS = kinds.KINDS.slice(0, isThorough ? undefined : 1);
-/** How often a property is tried. */
 const RUNS = isThorough ? 150 : 15;
 
 @Entity()

@@ -13,7 +13,6 @@ const first = ofRelease('1.0.0');
 // oxlint-disable-next-line typescript/no-explicit-any -- a change may be of any part of a document
 type Change = (api: any) => unknown;
 
-/** The first document with a change. */
 function changed(change: Change, version = releaseOf(first)): Api {
   const api = structuredClone(first);
   change(api);

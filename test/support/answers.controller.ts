@@ -8,7 +8,6 @@ import { Does } from './tried.js';
 import { ROOT } from './npm.js';
 import { PIXEL } from './uploads.controller.js';
 
-/** A file on disk. */
 export const SENT = join(ROOT, 'docs/reference.png');
 
 const CSV = { types: ['text/csv'] };

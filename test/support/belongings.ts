@@ -40,7 +40,6 @@ const NAMED = new Map(
     .toReversed(),
 );
 
-/** The operation that makes what is in a collection. */
 function makerOf(collection: string): Placed | undefined {
   const isOf = ({ path }: Placed) => nameless(path) === collection;
   const puts = (one: Placed) => makes(one) && nameless(one.path) === `${collection}/{}`;
@@ -256,7 +255,6 @@ function another(schema: Schema, example: unknown, mark: string): unknown {
   return texts.find((text) => text !== example && fits(resolved, text)) ?? example;
 }
 
-/** A random text of the same form: digits for digits, letters for letters. */
 function textLike(text: string): string {
   const any = (from: string) => from[randomInt(from.length)]!;
   return text

@@ -78,7 +78,6 @@ export function breaks(one: Placed): Arbitrary<Break> {
   return fc.oneof(...allBreaks(one)).map(told);
 }
 
-/** Whether an operation takes anything that can be wrong. */
 export const isBreakable = (one: Placed) => allBreaks(one).length > 0;
 
 function allBreaks(one: Placed): Arbitrary<Break>[] {
@@ -287,7 +286,6 @@ function noSegments(name: string, schema: Schema): string[] {
   return noQueryValues(name, schema).filter((value) => value !== '');
 }
 
-/** Texts that a schema does not allow in a query. */
 function noQueryValues(name: string, schema: Schema): string[] {
   const { type, enum: values, items } = schema;
   if (type === 'array') return ['', ...NO_LISTS, ...(items!.type === 'integer' ? NO_INTEGERS : [])];

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { NOT_BLANK, PLAIN } from '../../src/platform/api/formats.js';
 import type { Operation } from '../../src/testing/document.js';
 
-/** The parts of an OpenAPI document that clients rely on. */
 export interface Api {
   /** The release stands beside the version of the interface, but in the document of 1.0.0. */
   info: { version: string; 'x-release'?: string };
@@ -49,7 +48,6 @@ export function findForbidden(before: Api, after: Api, today = new Date()): stri
   );
 }
 
-/** The release that a document is of. */
 export function releaseOf({ info }: Api): string {
   return info['x-release'] ?? info.version;
 }

@@ -13,7 +13,6 @@ export interface Parts {
   fields: [name: string, json: string][];
   /** White space between the tokens of the body. */
   space: string;
-  /** Replaces the body built from the fields. */
   body?: string | Buffer;
 }
 
@@ -88,7 +87,6 @@ function decimal({
 
 const DAY_MS = 86_400_000;
 
-/** Any day of the years 1 to 9999. */
 function day(): Arbitrary<string> {
   const [min, max] = ['0001-01-01', '9999-12-31'].map((text) => Date.parse(text) / DAY_MS);
   const edges = ['0001-01-01', '2000-02-29', '1900-02-28', '2024-02-29', '9999-12-31'];
@@ -236,7 +234,6 @@ function mapValues<T, U>(all: Record<string, T>, map: (value: T) => U): Record<s
   return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, map(value)]));
 }
 
-/** The path of a request, with its query. */
 export function pathOf({ one, params, query }: Parts): string {
   const path = one.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!));
   const search = new URLSearchParams(query).toString();

@@ -131,7 +131,6 @@ const Reading = changing<DatedDto>((value) =>
   Object.assign({}, value, { text: `${value.text} in ${value.at.getUTCFullYear()}` }),
 );
 const failed = new Set<string>();
-/** Fails after the first write of each text. */
 const FailingOnce = changing<Paper>((value) => {
   if (failed.has(value.text)) return value;
   failed.add(value.text);

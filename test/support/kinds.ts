@@ -193,7 +193,6 @@ export interface Kind {
 
 let nextSigned = -400;
 
-/** All of them. */
 export const KINDS: Kind[] = [
   {
     entity: Types,

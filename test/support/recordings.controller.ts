@@ -74,11 +74,8 @@ export const LATE_FILE = process.execPath;
 @ApiTags('recordings')
 @Controller('recordings')
 export class RecordingsController {
-  /** Files that were opened too late. */
   static opened = 0;
-  /** Seconds that the database sleeps. */
   static wakesAfter = 0;
-  /** What has been said, by its id. */
   private readonly said: { id: string; text: string }[] = [];
 
   constructor(
@@ -248,7 +245,6 @@ const REQUEST = new AsyncLocalStorage<string>();
 /** What reads rows where nobody waits. */
 @Injectable()
 export class RowCounter {
-  /** Rows of each job that has ended. */
   static readonly counts: number[] = [];
 
   constructor(private readonly rows: RowStreams) {}

@@ -4,7 +4,6 @@ import { Operation, Public } from '../../src/platform/index.js';
 
 type Options = Parameters<typeof Operation>[0];
 
-/** A controller of a test. */
 export const Tried = (path: string) => applyDecorators(ApiTags('tried'), Controller(path));
 export const PublicTried = (path: string) => applyDecorators(Public(), Tried(path));
 

@@ -16,7 +16,6 @@ const FILE = {
   example: `data:image/png;base64,${PIXEL.toString('base64')}`,
 } as const;
 
-/** What has arrived. */
 class Received {
   @TextField({ description: 'What it is.', example: 'Buffer', max: 100 })
   kind!: string;
@@ -65,7 +64,6 @@ type File = Express.Multer.File;
 @ApiTags('uploads')
 @Controller('uploads')
 export class UploadsController {
-  /** How many bodies have come to a method. */
   static calls = 0;
 
   @Put('picture')

@@ -17,7 +17,6 @@ const SURROUNDINGS = Object.fromEntries(
 const at = (cwd: string, env = {}) => ({ cwd, env: { ...SURROUNDINGS, ...env }, maxBuffer: 2 ** 26 });
 const npm = (cwd: string, ...args: string[]) => run('npm', args, at(cwd));
 
-/** Packs a build as it is; returns the path of the package. */
 async function pack(from: string, to: string): Promise<string> {
   const { stdout } = await npm(from, 'pack', '--ignore-scripts', '--pack-destination', to);
   return join(to, stdout.trim().split('\n').at(-1)!);

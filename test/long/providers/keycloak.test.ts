@@ -20,7 +20,6 @@ let service: Service;
 let browser: Browser | undefined;
 let keycloak: Run;
 
-/** An access token of the program, which may read. */
 async function tokenOfProgram(): Promise<string> {
   const response = await fetch(`${issuer}/protocol/openid-connect/token`, {
     method: 'POST',
