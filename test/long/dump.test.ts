@@ -148,5 +148,4 @@ async function fill({ api, key }: Told): Promise<string> {
     expect(await seen(api, other)).toEqual(before);
     await again.stop();
   },
-  300_000,
 );

@@ -52,7 +52,7 @@ test('The service is what it was without their folders and tests, and their line
 test('The files of new:feature, and the kennel, pass the linters, the compiler, their own tests, and the tests of every operation', async () => {
   const paths = '^/(?:vets|medical-histories|dogs|photos|v2)';
   await expectToPass(checkout, NAMES, OTHERS, paths);
-}, 900_000);
+});
 
 /** A file of 2.0 with the changes that docs/versioning.md names. */
 const upgraded = (text: string) =>
@@ -95,7 +95,7 @@ test('A feature of 2.0 passes its own test with the changes that docs/versioning
     of.write(path.slice(old.length), upgraded(of.read(path)));
   await expectToPass(of, ['appointments'], [], '^/appointments');
   of.remove();
-}, 300_000);
+});
 
 test('A feature of 1.1 passes its own test with the changes that docs/operating.md names besides, and no others', async () => {
   const { of, old } = withAppointments('1.1.0');
@@ -107,7 +107,7 @@ test('A feature of 1.1 passes its own test with the changes that docs/operating.
   of.write(`src/appointments/${migration}`, of.read(`${old}src/${migration}`));
   await expectToPass(of, ['appointments'], [], '^/appointments');
   of.remove();
-}, 300_000);
+});
 
 describe('nest generate, and the scripts of nest new, work as a Nest engineer knows them', () => {
   const NEST = 'node_modules/@nestjs/cli/bin/nest.js';
@@ -185,6 +185,5 @@ test('runs', () => expect(sharedService().url).toMatch('http'));
       const refused = await node(main);
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(REFUSED) });
     },
-    300_000,
   );
 });

@@ -30,23 +30,12 @@ const PAGE = 20;
 
 /** What a list can be in the order of, and filtered by. */
 class Row {
-  @Column('bigint')
-  owner!: string;
-
-  @Column('text', { nullable: true })
-  state!: string | null;
-
-  @Column({ type: 'text', collation: 'C' })
-  label!: string;
-
-  @Column({ type: 'timestamptz', precision: 3 })
-  at!: Date;
-
-  @Column('date')
-  day!: string;
-
-  @Column('integer')
-  n!: number;
+  @Column('bigint') owner!: string;
+  @Column('text', { nullable: true }) state!: string | null;
+  @Column({ type: 'text', collation: 'C' }) label!: string;
+  @Column({ type: 'timestamptz', precision: 3 }) at!: Date;
+  @Column('date') day!: string;
+  @Column('integer') n!: number;
 
   @Column({
     type: 'varchar',
@@ -56,23 +45,18 @@ class Row {
   })
   read!: string;
 
-  @Column('timestamptz')
-  fine!: Date;
-
-  @Column('text')
-  plain!: string;
+  @Column('timestamptz') fine!: Date;
+  @Column('text') plain!: string;
 }
 
 @Entity()
 class Numbered extends Row {
-  @PrimaryColumn('bigint')
-  id!: string;
+  @PrimaryColumn('bigint') id!: string;
 }
 
 @Entity()
 class Unique extends Row {
-  @PrimaryColumn('uuid')
-  id!: string;
+  @PrimaryColumn('uuid') id!: string;
 }
 
 /** One with many rows, and the indexes that its lists need. */
@@ -84,8 +68,7 @@ class Unique extends Row {
 @Index(['state', 'id'])
 @Index(['state', 'owner', 'at', 'id'])
 class Large extends Row {
-  @PrimaryColumn('bigint')
-  id!: string;
+  @PrimaryColumn('bigint') id!: string;
 }
 
 type Kind = new () => Row & { id: string };

@@ -245,11 +245,8 @@ test('An error of a feature has its facts in the services that list it, and its 
 test('A feature that is only loaded, and not in the list, declares nothing: no error, no permission, no table, no constraint', async () => {
   @Entity('ghosts')
   class Ghost {
-    @PrimaryColumn('bigint')
-    id!: string;
-
-    @Column('text')
-    name!: string;
+    @PrimaryColumn('bigint') id!: string;
+    @Column('text') name!: string;
   }
   const caught = violation(Ghost, 'ghosts_name_key', 'pet_not_found');
   expect(caught).toThrow();

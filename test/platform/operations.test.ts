@@ -523,7 +523,6 @@ describe('Fields of every kind', () => {
         { numRuns: 40 * TIMES },
       );
     },
-    120_000,
   );
 
   test('name the path of everything that is wrong inside them, of the path, the query and the body', async () => {
@@ -858,8 +857,7 @@ describe('A declaration that cannot work is refused by name', () => {
 
   const moodOf = (values: Record<string, string>) => {
     class MoodDto {
-      @EnumField({ description: 'How it feels.', name: 'Mood', values })
-      mood!: string;
+      @EnumField({ description: 'How it feels.', name: 'Mood', values }) mood!: string;
     }
     return MoodDto;
   };
@@ -893,8 +891,7 @@ describe('A declaration that cannot work is refused by name', () => {
   }
 
   class ErrorCode {
-    @IsNotEmpty()
-    name!: string;
+    @IsNotEmpty() name!: string;
   }
 
   @PublicTried('own')

@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { request } from 'node:http';
+import { type ClientRequest, request } from 'node:http';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join, matchesGlob } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -23,7 +23,24 @@ import {
   signalPostgresOn,
   type Told,
 } from '../support/npm.js';
-import { createDatabase, listening, query, sharedService, startService } from '../../src/testing/service.js';
+import {
+  createDatabase,
+  listening,
+  query,
+  type Service,
+  sharedService,
+  startService,
+} from '../../src/testing/service.js';
+
+/** A write whose head has been read, and that can go on. */
+async function beginWrite(service: Service): Promise<ClientRequest> {
+  const Authorization = `Bearer ${await createKey(service)}`;
+  const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
+  const post = request(`${service.url}/v1/pets`, { method: 'POST', headers }).on('error', () => {});
+  post.flushHeaders();
+  await once(post, 'continue');
+  return post;
+}
 
 /** PostgreSQL refuses to run as root, so there the service runs it as this user, who owns nothing else. */
 const NOBODY = { uid: 65_534, gid: 65_534 };
@@ -279,11 +296,7 @@ describe('on a database elsewhere', () => {
 
   test('a request that is under way at SIGTERM is answered, and the service ends right after it', async () => {
     const service = await startService();
-    const Authorization = `Bearer ${await createKey(service)}`;
-    const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
-    const post = request(`${service.url}/v1/pets`, { method: 'POST', headers });
-    post.flushHeaders();
-    await once(post, 'continue');
+    const post = await beginWrite(service);
     const stopped = service.stop();
     await eventually(async () => !(await isServed(service.url)));
     const from = Date.now();
@@ -318,11 +331,7 @@ test('a request that came before SIGTERM is answered, though thousands of its cl
 
 test('a stop with a body under way ends within the grace period, and the body is not taken', async () => {
   const service = await startService({ SHUTDOWN_GRACE_MS: '1000' });
-  const Authorization = `Bearer ${await createKey(service)}`;
-  const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
-  const post = request(`${service.url}/v1/pets`, { method: 'POST', headers }).on('error', () => {});
-  post.flushHeaders();
-  await once(post, 'continue');
+  const post = await beginWrite(service);
   const closed = new Promise((resolve) => post.once('close', resolve));
   post.write('{"name":"Luna","categoryId":1');
   expect(await service.stop()).toBe(0);
@@ -402,13 +411,9 @@ describe('a start that is told to stop', () => {
         const seen: string[] = [];
         const watcher = fs.watch(env.DATA_DIR, (_event, name) => void seen.push(name ?? ''));
         const run = nodeStart(env);
-        await eventually(
-          () =>
-            run.stdout.includes('Demo key') ||
-            [...seen, ...fs.globSync(moment, { cwd: env.DATA_DIR })].some((name) =>
-              matchesGlob(name, moment),
-            ),
-        );
+        const found = () => [...seen, ...fs.globSync(moment, { cwd: env.DATA_DIR })];
+        const isSeen = () => found().some((name) => matchesGlob(name, moment));
+        await eventually(() => run.stdout.includes('Demo key') || isSeen());
         watcher.close();
         await run.stop();
         expect(run.stderr).toBe('');
@@ -501,9 +506,8 @@ describe('the configuration', () => {
   });
 
   test.each(['10.0', '1e1', '0xa', ' 10', '+10', '010.5', '-0'])('takes no integer written as %j', (text) => {
-    expect(() => readConfig({ KEEP_ALIVE_SECONDS: text })).toThrow(
-      'Invalid environment: KEEP_ALIVE_SECONDS ',
-    );
+    const read = () => readConfig({ KEEP_ALIVE_SECONDS: text });
+    expect(read).toThrow('Invalid environment: KEEP_ALIVE_SECONDS ');
   });
 
   test('refuses a password in the addresses that clients are told', () => {

@@ -32,22 +32,19 @@ const RUNS = isThorough ? 150 : 15;
 
 @Entity()
 class Owned {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' }) id!: string;
 
   @Index()
   @Column('bigint')
   accountId!: string;
 
-  @DeleteDateColumn({ type: 'timestamptz' })
-  deletedAt!: Date | null;
+  @DeleteDateColumn({ type: 'timestamptz' }) deletedAt!: Date | null;
 }
 
 /** A row that needs no value. */
 @Entity()
 class Ticket {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
-  id!: string;
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' }) id!: string;
 }
 
 type Item = ObjectLiteral & { label: string };

@@ -21,23 +21,18 @@ const csvOf = (rows: readonly { id: string; name: string }[]) =>
 
 @ApiSchema({ name: 'Row' })
 class Row {
-  @TextField({ description: 'Its id.', example: '1', max: 10 })
-  id!: string;
-
-  @TextField({ description: 'Its name.', example: 'Luna', max: 100 })
-  name!: string;
+  @TextField({ description: 'Its id.', example: '1', max: 10 }) id!: string;
+  @TextField({ description: 'Its name.', example: 'Luna', max: 100 }) name!: string;
 }
 
 const WAYS = { text: 'As a text.', file: 'As a file.', generated: 'As it comes.' };
 
 class Asked {
-  @EnumField({ name: 'Way', values: WAYS, description: 'How the method gives it.' })
-  way!: string;
+  @EnumField({ name: 'Way', values: WAYS, description: 'How the method gives it.' }) way!: string;
 }
 
 class Waiting {
-  @BooleanParam({ description: 'Whether it takes longer.', example: false })
-  later = false;
+  @BooleanParam({ description: 'Whether it takes longer.', example: false }) later = false;
 }
 
 /** What a team may answer that is not JSON with 200. */

@@ -20,23 +20,19 @@ import { ToldDto } from './every-field.js';
 /** Operations with a body and without one, by every method that may have it. */
 
 class ThingParams {
-  @Int64Param({ description: 'Identifier.' })
-  thingId!: string;
+  @Int64Param({ description: 'Identifier.' }) thingId!: string;
 }
 
 class ReasonDto {
-  @TextField({ description: 'Why.', example: 'Too old.', max: 20 })
-  reason!: string;
+  @TextField({ description: 'Why.', example: 'Too old.', max: 20 }) reason!: string;
 }
 
 class FeedingDto {
-  @IntegerField({ description: 'Grams.', example: 7, min: 1, max: 9, optional: true })
-  grams = 5;
+  @IntegerField({ description: 'Grams.', example: 7, min: 1, max: 9, optional: true }) grams = 5;
 }
 
 class TimesQuery {
-  @IntegerParam({ description: 'How often.', min: 1, max: 9, optional: true })
-  times = 1;
+  @IntegerParam({ description: 'How often.', min: 1, max: 9, optional: true }) times = 1;
 }
 
 @ApiSchema({ name: 'NewThing' })
@@ -46,8 +42,7 @@ class NewThingDto {
 }
 
 class HiddenDto {
-  @EnumField({ description: 'Its mood.', name: 'HiddenMood', values: { glad: 'Glad.' } })
-  mood!: string;
+  @EnumField({ description: 'Its mood.', name: 'HiddenMood', values: { glad: 'Glad.' } }) mood!: string;
 }
 
 const HIDDEN_WEBHOOK = {

@@ -43,14 +43,9 @@ import { Does, Tried } from './tried.js';
 /** A row with a column of JSON as it was written, and with what no client may see. */
 @Entity('papers')
 export class Paper {
-  @IdColumn('papers_pkey')
-  id!: string;
-
-  @Column('text')
-  text!: string;
-
-  @Column('json', { nullable: true })
-  loose!: unknown;
+  @IdColumn('papers_pkey') id!: string;
+  @Column('text') text!: string;
+  @Column('json', { nullable: true }) loose!: unknown;
 
   @Exclude()
   @Column('text', { default: 'secret' })
@@ -62,29 +57,23 @@ export const CREATE_PAPERS = `CREATE TABLE papers (id bigint GENERATED ALWAYS AS
 export const PAPERS = DataModule.forFeature([Paper]);
 
 class NewPaperDto {
-  @TextField({ description: 'Text.', max: 255 })
-  text!: string;
+  @TextField({ description: 'Text.', max: 255 }) text!: string;
 }
 
 class PaperDto {
-  @Int64Field({ description: 'Identifier.' })
-  id!: string;
-
-  @TextField({ description: 'Text.', max: 255 })
-  text!: string;
+  @Int64Field({ description: 'Identifier.' }) id!: string;
+  @TextField({ description: 'Text.', max: 255 }) text!: string;
 }
 
 class DatedDto extends PaperDto {
-  @TimestampField({ description: 'A time.' })
-  at!: Date;
+  @TimestampField({ description: 'A time.' }) at!: Date;
 }
 
 /** What a method returns, which ClassSerializerInterceptor knows how to show. */
 class Shown {
   readonly text: string;
 
-  @Exclude()
-  readonly secret = 'secret';
+  @Exclude() readonly secret = 'secret';
 
   constructor(text: string) {
     this.text = text;

@@ -16,11 +16,8 @@ import { ApiError, Int64Field, Operation, Public, Sunset, TextField } from '../.
 import { Does, PublicTried } from './tried.js';
 
 export class NoteDto {
-  @Int64Field({ description: 'Identifier.' })
-  id!: string;
-
-  @TextField({ description: 'Text.', max: 255 })
-  text!: string;
+  @Int64Field({ description: 'Identifier.' }) id!: string;
+  @TextField({ description: 'Text.', max: 255 }) text!: string;
 }
 
 /** A row as a service has it, with what no client may see. */

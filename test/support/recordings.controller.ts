@@ -38,33 +38,20 @@ const Count = (description: string, max = 100_000_000) =>
   IntegerParam({ min: 0, max, description, example: 3, optional: true });
 
 class Lines {
-  @Count('How many lines there are.')
-  lines = 3;
-
-  @Count('How many come before a failure.')
-  failsAfter = 0;
-
-  @Count('Milliseconds between two lines.', 60_000)
-  pauseMs = 0;
-
-  @Count('Milliseconds until the first.', 60_000)
-  firstMs = 0;
+  @Count('How many lines there are.') lines = 3;
+  @Count('How many come before a failure.') failsAfter = 0;
+  @Count('Milliseconds between two lines.', 60_000) pauseMs = 0;
+  @Count('Milliseconds until the first.', 60_000) firstMs = 0;
 }
 
 class Rows {
-  @Count('How many rows there are.')
-  rows = 3;
-
-  @Count('How long each is.', 10_000_000)
-  bytes = 3;
-
-  @Count('Milliseconds until the first.', 60_000)
-  firstMs = 0;
+  @Count('How many rows there are.') rows = 3;
+  @Count('How long each is.', 10_000_000) bytes = 3;
+  @Count('Milliseconds until the first.', 60_000) firstMs = 0;
 }
 
 class Said {
-  @TextField({ max: 10_000, description: 'What is said.', example: 'Hello' })
-  text!: string;
+  @TextField({ max: 10_000, description: 'What is said.', example: 'Hello' }) text!: string;
 }
 
 /** A file that does not fit into what a stream reads ahead. */

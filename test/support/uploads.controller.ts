@@ -17,8 +17,7 @@ const FILE = {
 } as const;
 
 class Received {
-  @TextField({ description: 'What it is.', example: 'Buffer', max: 100 })
-  kind!: string;
+  @TextField({ description: 'What it is.', example: 'Buffer', max: 100 }) kind!: string;
 
   @TextField({ description: 'Its bytes, or what else there is of it.', example: '70', max: 100_000_000 })
   size!: string;
@@ -36,20 +35,14 @@ class NewNames {
 
 @ApiSchema({ name: 'NewPhoto' })
 class NewPhoto {
-  @TextField({ description: 'What it shows.', example: 'Luna', max: 100 })
-  caption!: string;
-
-  @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100, optional: true })
-  age = 0;
-
-  @ApiProperty({ ...FILE, description: 'The photo.' })
-  photo!: unknown;
+  @TextField({ description: 'What it shows.', example: 'Luna', max: 100 }) caption!: string;
+  @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100, optional: true }) age = 0;
+  @ApiProperty({ ...FILE, description: 'The photo.' }) photo!: unknown;
 }
 
 @ApiSchema({ name: 'NewAlbum' })
 class NewAlbum {
-  @ApiProperty({ type: 'array', items: FILE, description: 'The photos.' })
-  photos!: unknown[];
+  @ApiProperty({ type: 'array', items: FILE, description: 'The photos.' }) photos!: unknown[];
 }
 
 @ApiSchema({ name: 'NewLong' })
