@@ -127,12 +127,8 @@ describe('POST /accounts', () => {
   );
 
   test.each([
-    'ada..l@example.com',
-    ' ada@example.com',
-    'Ada <ada@example.com>',
-    'ada@exam_ple.com',
-    'adé@example.com',
-    `ada@${'a.'.repeat(124)}com`,
+    ...['ada..l@example.com', ' ada@example.com', 'Ada <ada@example.com>', 'ada@exam_ple.com'],
+    ...['adé@example.com', `ada@${'a.'.repeat(124)}com`],
   ])('refuses the email %j', async (email) => {
     const message = expectError(await signUp({ email, password: PASSWORD }), 400, 'validation_failed');
     expect(message).toBe('email must be an email address.');

@@ -382,13 +382,9 @@ describe('A service with rights only on the rows', () => {
 
   /** What only the owner of the tables may do. */
   const OWNERS = [
-    'DROP TABLE pets',
-    'ALTER TABLE pets ADD COLUMN x text',
-    'ALTER TABLE audit_log DISABLE TRIGGER audit_log_append_only',
-    'TRUNCATE audit_log',
-    'DROP SCHEMA pgboss',
-    'CREATE TABLE more (id bigint)',
-    'CREATE INDEX ON pets (name)',
+    ...['DROP TABLE pets', 'ALTER TABLE pets ADD COLUMN x text'],
+    ...['ALTER TABLE audit_log DISABLE TRIGGER audit_log_append_only', 'TRUNCATE audit_log'],
+    ...['DROP SCHEMA pgboss', 'CREATE TABLE more (id bigint)', 'CREATE INDEX ON pets (name)'],
   ];
 
   /** Whose role is made before or after the database is migrated. */

@@ -199,11 +199,7 @@ describe('The receiver of messages', () => {
     });
     where = { at: delivering, by: await createKey(delivering) };
     for (const text of [
-      'silence',
-      'silent',
-      'cut',
-      'endless',
-      'always 500',
+      ...['silence', 'silent', 'cut', 'endless', 'always 500'],
       HELLO,
       ...FINAL,
       ...ONCE,

@@ -105,14 +105,8 @@ describe('GET /pets', () => {
 
   describe('has cursors', () => {
     const LISTS = [
-      '',
-      'status=sold',
-      'status=available',
-      'ids=1,2,3,4',
-      'categoryId=3',
-      'categoryId=3&status=sold',
-      'order=desc',
-      'order=desc&status=sold',
+      ...['', 'status=sold', 'status=available', 'ids=1,2,3,4', 'categoryId=3'],
+      ...['categoryId=3&status=sold', 'order=desc', 'order=desc&status=sold'],
     ];
     const cursorOf = async (search: string) =>
       nextOf(await list(`?${search}&limit=1`))!.searchParams.get('cursor')!;
@@ -226,12 +220,7 @@ describe('Identifiers', () => {
 
   test('are exact on the whole range of int64, in and out', async () => {
     const edges = [
-      2n ** 53n - 1n,
-      2n ** 53n,
-      2n ** 53n + 1n,
-      2n ** 63n - 1n,
-      -(2n ** 63n),
-      -(2n ** 53n) - 1n,
+      ...[2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n), -(2n ** 53n) - 1n],
     ];
     const int64 = fc
       .oneof(fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n), fc.constantFrom(...edges))

@@ -69,14 +69,7 @@ const PAGE_HEADERS = {
 };
 /** What belongs to one answer, or to the connection. */
 const OF_ITS_OWN = new Set([
-  'connection',
-  'content-length',
-  'date',
-  'etag',
-  'keep-alive',
-  'link',
-  'vary',
-  'x-request-id',
+  ...['connection', 'content-length', 'date', 'etag', 'keep-alive', 'link', 'vary', 'x-request-id'],
 ]);
 
 const PAGES = ['/', '/reference', '/guides', '/guides/errors'];
@@ -154,25 +147,23 @@ describe('The pages', () => {
   });
 });
 
-describe('An unknown address', () => {
-  test.each([
-    ['GET', '/nowhere', '*/*'],
-    ['GET', '/nowhere/at/all/', BROWSER],
-    ['GET', '//nowhere', BROWSER],
-    ['GET', '/guides/README', BROWSER],
-    ['GET', '/docs/nothing', BROWSER],
-    ['GET', '/docs/package.json', BROWSER],
-    ['GET', '/docs/swagger-ui-bundle.js.map', BROWSER],
-    ['GET', '/docs//', BROWSER],
-    ['GET', '/docs/%69ndex.html', BROWSER],
-    ['GET', '/messages/x/y', BROWSER],
-    ['POST', '/nowhere', BROWSER],
-    ['GET', '/v1/nowhere', BROWSER],
-  ])('is an Error, whatever the client accepts: %s %s, %s', async (method, path, Accept) => {
-    const answer = await call(hosted, method, path, { headers: { Accept } });
-    expectError(answer, 404, 'route_not_found');
-    expect(answer.headers.get('link')).toBe(`<${hosted.url}/guides/errors#route_not_found>; rel="help"`);
-  });
+test.each([
+  ['GET', '/nowhere', '*/*'],
+  ['GET', '/nowhere/at/all/', BROWSER],
+  ['GET', '//nowhere', BROWSER],
+  ['GET', '/guides/README', BROWSER],
+  ['GET', '/docs/nothing', BROWSER],
+  ['GET', '/docs/package.json', BROWSER],
+  ['GET', '/docs/swagger-ui-bundle.js.map', BROWSER],
+  ['GET', '/docs//', BROWSER],
+  ['GET', '/docs/%69ndex.html', BROWSER],
+  ['GET', '/messages/x/y', BROWSER],
+  ['POST', '/nowhere', BROWSER],
+  ['GET', '/v1/nowhere', BROWSER],
+])('An unknown address is an Error, whatever the client accepts: %s %s, %s', async (method, path, Accept) => {
+  const answer = await call(hosted, method, path, { headers: { Accept } });
+  expectError(answer, 404, 'route_not_found');
+  expect(answer.headers.get('link')).toBe(`<${hosted.url}/guides/errors#route_not_found>; rel="help"`);
 });
 
 describe('The files of the pages', () => {
@@ -428,29 +419,25 @@ test('The retry of the guide on errors sends a write again only under an Idempot
 });
 
 // After the guides, whose lists have nothing but what they add.
-describe('The front door', () => {
-  test('shows commands that work when pasted, and are those of the README', async () => {
-    const { text } = await call(hosted, 'GET', '/');
-    const [, code] = /<pre[^>]*><code>(.*?)<\/code>/s.exec(text)!;
-    const commands = asText(code!).replaceAll(embedded.url, 'http://localhost:3000');
-    const spread = (lines: string) =>
-      lines
-        .replaceAll(/\\\n\s*/g, '')
-        .replaceAll(/ +/g, ' ')
-        .trim();
-    expect(spread(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))).toContain(
-      spread(commands),
-    );
-    const here = commands.replace('http://localhost:3000', embedded.url);
-    const { stdout } = await run('bash', ['--norc', '-c', here], { env: { PATH: process.env.PATH } });
-    const [account, added, list] = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(account).toMatchObject({ email: 'grace@example.com' });
-    expect(added).toMatchObject({ name: 'Luna' });
-    expect(list).toContainEqual(added);
-  });
+test('The front door shows commands that work when pasted, and are those of the README', async () => {
+  const { text } = await call(hosted, 'GET', '/');
+  const [, code] = /<pre[^>]*><code>(.*?)<\/code>/s.exec(text)!;
+  const commands = asText(code!).replaceAll(embedded.url, 'http://localhost:3000');
+  const spread = (lines: string) =>
+    lines
+      .replaceAll(/\\\n\s*/g, '')
+      .replaceAll(/ +/g, ' ')
+      .trim();
+  expect(spread(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))).toContain(spread(commands));
+  const here = commands.replace('http://localhost:3000', embedded.url);
+  const { stdout } = await run('bash', ['--norc', '-c', here], { env: { PATH: process.env.PATH } });
+  const [account, added, list] = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(account).toMatchObject({ email: 'grace@example.com' });
+  expect(added).toMatchObject({ name: 'Luna' });
+  expect(list).toContainEqual(added);
 });
 
 /** The receiver that the guide on messages shows, in a process of its own. */

@@ -12,13 +12,8 @@ import { blockOf, keptBy, press, sentWith, summaryOf, visit as visitWith } from 
 
 // What the browser would fetch of its own accord must not pass for a request of the page.
 const ARGS = [
-  'disable-gpu',
-  'force-prefers-reduced-motion',
-  'disable-smooth-scrolling',
-  'disable-quic',
-  'disable-component-update',
-  'disable-sync',
-  'no-first-run',
+  ...['disable-gpu', 'force-prefers-reduced-motion', 'disable-smooth-scrolling', 'disable-quic'],
+  ...['disable-component-update', 'disable-sync', 'no-first-run'],
 ];
 
 const SLOW = 240_000;

@@ -82,19 +82,7 @@ const stored = new Map<Kind, Item[]>();
 const listOf = (kind: Kind) => new FastRepository<Item>(kind, database.manager);
 
 const LABELS = [
-  '',
-  'L',
-  'Luna',
-  'Luna 2',
-  'lu',
-  'Lv',
-  'Ä',
-  '\u{10ffff}',
-  '\ud7ff',
-  '\ue000',
-  'a:b',
-  '\n',
-  "'",
+  ...['', 'L', 'Luna', 'Luna 2', 'lu', 'Lv', 'Ä', '\u{10ffff}', '\ud7ff', '\ue000', 'a:b', '\n', "'"],
 ];
 const DAYS = ['0001-01-01', '2026-02-28', '2026-03-01', '9999-12-31'];
 const TIMES = [

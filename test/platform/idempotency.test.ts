@@ -393,13 +393,7 @@ describe('Interceptors', () => {
   });
 
   const CHANGING = [
-    'shown',
-    'stamped',
-    'stamped-insert',
-    'counted-insert',
-    'read',
-    'mapped-outside',
-    'loose',
+    ...['shown', 'stamped', 'stamped-insert', 'counted-insert', 'read', 'mapped-outside', 'loose'],
   ];
 
   test.each([...CHANGING, 'acting'])(

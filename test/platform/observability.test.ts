@@ -209,28 +209,26 @@ const ok = (response: ServerResponse) =>
 const SERVER = 2;
 const CLIENT = 3;
 
-describe('Traces', () => {
-  test('continue from the client through the request to its SQL, and their id is in the log', async () => {
-    const { spans } = collector;
-    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
-    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
-    const path = `/v1/pets?status=sold&access_token=${key}`;
-    const { headers: answered } = await call(service, 'GET', path, { key, headers });
-    expect(await lineOf(answered.get('x-request-id'))).toMatchObject({ traceId });
-    const ofTrace = () => spans.filter((span) => span.traceId === traceId);
-    const isRequest = ({ kind }: Span) => kind === SERVER;
-    await eventually(() => ofTrace().some(isRequest));
-    const request = ofTrace().find(isRequest)!;
-    expect(request).toMatchObject({ parentSpanId: '00f067aa0ba902b7', name: 'GET /v1/pets' });
-    const statements = ofTrace().filter(({ kind, name }) => kind === CLIENT && name.startsWith('pg.query'));
-    expect(statements.length).toBeGreaterThan(0);
-    const ids = new Map(ofTrace().map((span) => [span.spanId, span]));
-    const root = (span: Span): Span =>
-      ids.has(span.parentSpanId!) ? root(ids.get(span.parentSpanId!)!) : span;
-    for (const statement of statements) expect(root(statement)).toBe(request);
-    const told = JSON.stringify(spans);
-    expect([key, 'correct horse'].filter((secret) => told.includes(secret))).toEqual([]);
-  });
+test('Traces continue from the client through the request to its SQL, and their id is in the log', async () => {
+  const { spans } = collector;
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
+  const path = `/v1/pets?status=sold&access_token=${key}`;
+  const { headers: answered } = await call(service, 'GET', path, { key, headers });
+  expect(await lineOf(answered.get('x-request-id'))).toMatchObject({ traceId });
+  const ofTrace = () => spans.filter((span) => span.traceId === traceId);
+  const isRequest = ({ kind }: Span) => kind === SERVER;
+  await eventually(() => ofTrace().some(isRequest));
+  const request = ofTrace().find(isRequest)!;
+  expect(request).toMatchObject({ parentSpanId: '00f067aa0ba902b7', name: 'GET /v1/pets' });
+  const statements = ofTrace().filter(({ kind, name }) => kind === CLIENT && name.startsWith('pg.query'));
+  expect(statements.length).toBeGreaterThan(0);
+  const ids = new Map(ofTrace().map((span) => [span.spanId, span]));
+  const root = (span: Span): Span =>
+    ids.has(span.parentSpanId!) ? root(ids.get(span.parentSpanId!)!) : span;
+  for (const statement of statements) expect(root(statement)).toBe(request);
+  const told = JSON.stringify(spans);
+  expect([key, 'correct horse'].filter((secret) => told.includes(secret))).toEqual([]);
 });
 
 const TRACES = '/v1/traces';

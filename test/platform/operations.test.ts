@@ -534,25 +534,15 @@ describe('Fields of every kind', () => {
     };
     const reasons = (await messageOf(post(JSON.stringify(wrong)))).split('; ');
     expect(reasons.map((reason) => reason.replace(/ (?:must be|is) .*/, ''))).toEqual([
-      'address.city',
-      'address.street.name',
-      'address.street.no',
-      'items[1].petId',
-      'items[1].notes[0]',
-      'items[2]',
-      'lists[0][0]',
+      ...['address.city', 'address.street.name', 'address.street.no', 'items[1].petId'],
+      ...['items[1].notes[0]', 'items[2]', 'lists[0][0]'],
     ]);
     expect(reasons[1]).toBe('address.street.name is required');
   });
 
   test.each([
-    '[]',
-    `{"a":"${'ä'.repeat(1_000)}"}`,
-    '{"a":[{"b":{"c":[[1]]}}]}',
-    '{"a":[1,"\\u0000"]}',
-    '{"\\udfff":1}',
-    '{"a":{"__proto__":{"admin":true}}}',
-    '{"constructor":{"prototype":{}}}',
+    ...['[]', `{"a":"${'ä'.repeat(1_000)}"}`, '{"a":[{"b":{"c":[[1]]}}]}', '{"a":[1,"\\u0000"]}'],
+    ...['{"\\udfff":1}', '{"a":{"__proto__":{"admin":true}}}', '{"constructor":{"prototype":{}}}'],
     '{"a":-1e999}',
   ])('of any JSON are refused in a sentence with all that they must be: %s', async (json) => {
     expect(await messageOf(post(withJson('settings', json)))).toMatch(

@@ -339,12 +339,13 @@ test('a stop with a body under way ends within the grace period, and the body is
   expect(await query(service.databaseUrl, 'SELECT FROM pets')).toEqual([]);
 });
 
-describe('a log that cannot be written', () => {
-  test.each<[string, string, () => number]>([
-    ['on a full disk', '1', () => fs.openSync('/dev/full', 'w')],
-    ['to a pipe that nobody reads', '1', unreadPipe],
-    ['of several workers to a pipe that nobody reads', '2', unreadPipe],
-  ])('%s costs lines, and neither a request nor the stop', async (_where, WORKERS, open) => {
+test.each<[string, string, () => number]>([
+  ['on a full disk', '1', () => fs.openSync('/dev/full', 'w')],
+  ['to a pipe that nobody reads', '1', unreadPipe],
+  ['of several workers to a pipe that nobody reads', '2', unreadPipe],
+])(
+  'a log that cannot be written %s costs lines, and neither a request nor the stop',
+  async (_where, WORKERS, open) => {
     const databaseUrl = await createDatabase('TEMPLATE migrated');
     const log = open();
     const { PATH, NODE_COMPILE_CACHE } = process.env;
@@ -364,14 +365,14 @@ describe('a log that cannot be written', () => {
     clearTimeout(killed);
     expect(Date.now() - from).toBeLessThan(4_500);
     fs.closeSync(log);
-  });
+  },
+);
 
-  function unreadPipe(): number {
-    const path = join(newFolder(), 'pipe');
-    execFileSync('mkfifo', [path]);
-    return fs.openSync(path, fs.constants.O_RDWR);
-  }
-});
+function unreadPipe(): number {
+  const path = join(newFolder(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  return fs.openSync(path, fs.constants.O_RDWR);
+}
 
 test.each([
   ['an exception', 'throw failure()'],
@@ -519,8 +520,7 @@ describe('the configuration', () => {
 
   test.each([
     'postgresql://u:s3cret@/shop?host=/var/run/postgresql',
-    'postgresql://u:s3cret@%2Fcloudsql%2Fshop%3Aeu%3Aone/shop',
-    'postgresql:///shop',
+    ...['postgresql://u:s3cret@%2Fcloudsql%2Fshop%3Aeu%3Aone/shop', 'postgresql:///shop'],
     'postgresql://u:s3@cret@db_1/shop',
     'postgres://u:s3%23cret@[::1]:5433/shop?sslmode=verify-full&user=a@b',
     'postgresql://u:s3,cret@[::1]/shop?target_session_attrs=read-write',
@@ -532,16 +532,11 @@ describe('the configuration', () => {
   });
 
   test.each([
-    'mysql://u:s3cret@db/shop',
-    'postgresql://u:s3cret#x@db/shop',
-    'postgresql://u:12#s3cret@db/shop',
-    'postgresql://u:s3cret/x@db/shop',
-    'postgresql://u:12/s3cret@db/shop',
-    'postgresql://u:s3cret?x@db/shop',
-    'postgresql://u:s3cret%@db/shop',
-    'postgresql://u:s3cret%FF@db/shop',
-    'postgresql://u:s3cret@db:65536/shop',
-    'postgresql://u:s3cret@db:x/shop',
+    ...['mysql://u:s3cret@db/shop', 'postgresql://u:s3cret#x@db/shop'],
+    ...['postgresql://u:12#s3cret@db/shop', 'postgresql://u:s3cret/x@db/shop'],
+    ...['postgresql://u:12/s3cret@db/shop', 'postgresql://u:s3cret?x@db/shop'],
+    ...['postgresql://u:s3cret%@db/shop', 'postgresql://u:s3cret%FF@db/shop'],
+    ...['postgresql://u:s3cret@db:65536/shop', 'postgresql://u:s3cret@db:x/shop'],
     'postgresql://u:s3cret@one:5432,two:5433/shop',
     'postgres://u:s3cret@one,[::1]:5433,10.0.0.1/shop?target_session_attrs=primary',
     'postgresql://one,two',

@@ -46,11 +46,7 @@ const NO_DAY = [
 ];
 const NO_URL = [
   ...[
-    '"x"',
-    '"//example.com"',
-    '"ftp://example.com"',
-    '"javascript:alert(1)"',
-    '"https://"',
+    ...['"x"', '"//example.com"', '"ftp://example.com"', '"javascript:alert(1)"', '"https://"'],
     '"https://a b"',
   ],
   ...['"https://example.com/ä"', '"https://u:p@example.com"', '"https://example.com/%zz"', '""'],
@@ -166,11 +162,7 @@ function wrongLists({ items, minItems = 0, maxItems, uniqueItems, example }: Sch
 function wrongJson({ 'x-max-bytes': bytes, 'x-max-depth': depth }: Schema): Wrong[] {
   const deep = '{"a":'.repeat(depth! + 1) + '1' + '}'.repeat(depth! + 1);
   const wrong = [
-    '"\\u0000"',
-    '"\\ud800"',
-    '{"\\u0000":1}',
-    '{"__proto__":{}}',
-    '{"constructor":{"prototype":1}}',
+    ...['"\\u0000"', '"\\ud800"', '{"\\u0000":1}', '{"__proto__":{}}', '{"constructor":{"prototype":1}}'],
   ];
   const nested = [...wrong, '1e400'].map((json) => `{"a":[${json}]}`);
   return [`{"a":"${'x'.repeat(bytes!)}"}`, deep, ...nested].map((json) => ({ json }));
