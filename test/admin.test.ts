@@ -47,11 +47,7 @@ async function json(args: string[], input = '') {
   return JSON.parse(stdout);
 }
 
-const parsed = (lines: string) =>
-  lines
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+const parsed = (text: string) => Array.from(text.matchAll(/.+/g), ([line]) => JSON.parse(line));
 
 describe('A process of its own', () => {
   test('takes a password from standard input, and ends with 0', async () => {
@@ -101,9 +97,8 @@ test('An account accepts a new password, typed or generated, and no longer the o
   const get = (account: Credentials) => call(service, 'GET', '/v1/api-keys', { account });
   expect((await get({ email, password })).status).toBe(200);
   expectError(await get(old), 401, 'invalid_credentials');
-  expect((await get(await json(['accounts', 'set-password', email, '--generate-password']))).status).toBe(
-    200,
-  );
+  const generated = await json(['accounts', 'set-password', email, '--generate-password']);
+  expect((await get(generated)).status).toBe(200);
   expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
 });
 
@@ -261,9 +256,10 @@ describe('The program petstore', () => {
   const FILE = 'dist/src/commands/petstore.js';
   const PROGRAM = join(ROOT, FILE);
   /** A folder whose package.json says what it has of features, with the program elsewhere. */
-  const folderWith = (packageJson: object) => {
+  const folderWith = (packageJson: object | string) => {
     const cwd = newFolder();
-    writeFileSync(join(cwd, 'package.json'), JSON.stringify(packageJson));
+    const text = typeof packageJson === 'string' ? packageJson : JSON.stringify(packageJson);
+    writeFileSync(join(cwd, 'package.json'), text);
     return cwd;
   };
   const unbuilt = () => folderWith({ petstore: { features: 'dist/features.js' } });
@@ -274,11 +270,7 @@ describe('The program petstore', () => {
     writeFileSync(join(cwd, 'features.js'), 'export const Features = [];');
     return cwd;
   };
-  const broken = () => {
-    const cwd = newFolder();
-    writeFileSync(join(cwd, 'package.json'), '{ "petstore": ');
-    return cwd;
-  };
+  const broken = () => folderWith('{ "petstore": ');
   const repository = () => {
     const cwd = folderWith({ scripts: { migrate: 'petstore migrate' } });
     mkdirSync(join(cwd, 'src'));

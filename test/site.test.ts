@@ -77,10 +77,8 @@ const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
 
 test('The addresses of the configuration are in the document, and are all that Swagger UI may call', () => {
   const { servers, paths } = configured.document;
-  expect(servers.map(({ url }: { url: string }) => url)).toEqual([
-    'https://api.example.com/v1',
-    'https://staging.example.com/v1',
-  ]);
+  const urls = ['https://api.example.com/v1', 'https://staging.example.com/v1'];
+  expect(servers.map(({ url }: { url: string }) => url)).toEqual(urls);
   expect(paths['/messages'].post.servers[0].url).toBe('https://messages.example.com');
   expect(paths['/pets'].get.servers).toBeUndefined();
   expect(configured.policy.match(/connect-src ([^;]*)/)![1]).toBe(
@@ -431,10 +429,7 @@ test('The front door shows commands that work when pasted, and are those of the 
   expect(spread(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))).toContain(spread(commands));
   const here = commands.replace('http://localhost:3000', embedded.url);
   const { stdout } = await run('bash', ['--norc', '-c', here], { env: { PATH: process.env.PATH } });
-  const [account, added, list] = stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  const [account, added, list] = Array.from(stdout.matchAll(/.+/g), ([line]) => JSON.parse(line));
   expect(account).toMatchObject({ email: 'grace@example.com' });
   expect(added).toMatchObject({ name: 'Luna' });
   expect(list).toContainEqual(added);

@@ -129,10 +129,9 @@ class Comparison {
         ? this.schemas(before, after, direction, `${where}.${name}`)
         : [`${where}.${name} is gone`];
     });
+    const lost = always.difference(asked).intersection(new Set(Object.keys(present)));
     const [changed, word] =
-      direction === 'request'
-        ? [asked.difference(always), 'is required']
-        : [always.difference(asked).intersection(new Set(Object.keys(present))), 'may be left out'];
+      direction === 'request' ? [asked.difference(always), 'is required'] : [lost, 'may be left out'];
     return [...breaks, ...[...changed].map((name) => `${where}.${name} ${word}`)];
   }
 }

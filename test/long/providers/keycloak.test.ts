@@ -20,13 +20,12 @@ let service: Service;
 let browser: Browser | undefined;
 let keycloak: Run;
 
-async function tokenOfProgram(): Promise<string> {
-  const response = await fetch(`${issuer}/protocol/openid-connect/token`, {
-    method: 'POST',
-    body: new URLSearchParams({ grant_type: 'client_credentials', ...PROGRAM }),
-  });
-  return ((await response.json()) as { access_token: string }).access_token;
+async function tokensOfProgram(more = {}): Promise<{ access_token: string; id_token: string }> {
+  const body = new URLSearchParams({ grant_type: 'client_credentials', ...PROGRAM, ...more });
+  const response = await fetch(`${issuer}/protocol/openid-connect/token`, { method: 'POST', body });
+  return (await response.json()) as { access_token: string; id_token: string };
 }
+const tokenOfProgram = async () => (await tokensOfProgram()).access_token;
 
 (isThere ? describe : describe.skip)('Keycloak, with the settings of docs/identity-provider.md', () => {
   beforeAll(async () => {
@@ -63,12 +62,7 @@ async function tokenOfProgram(): Promise<string> {
   });
 
   test('An ID token is refused', async () => {
-    const form = { grant_type: 'client_credentials', scope: 'openid', ...PROGRAM };
-    const response = await fetch(`${issuer}/protocol/openid-connect/token`, {
-      method: 'POST',
-      body: new URLSearchParams(form),
-    });
-    const { id_token: key } = (await response.json()) as { id_token: string };
+    const { id_token: key } = await tokensOfProgram({ scope: 'openid' });
     expectError(await call(service, 'GET', '/v1/pets', { key }), 401, 'invalid_token');
   });
 
