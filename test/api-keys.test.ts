@@ -76,10 +76,8 @@ describe('POST /api-keys', () => {
     }
     const [key] = keys as [string, string];
     expect(key.slice(0, 49)).not.toBe(keys[1]!.slice(0, 49));
-    const mistyped = Array.from(
-      key,
-      (one, i) => key.slice(0, i) + (one === '0' ? '1' : '0') + key.slice(i + 1),
-    );
+    const other = (one: string, i: number) => key.slice(0, i) + (one === '0' ? '1' : '0') + key.slice(i + 1);
+    const mistyped = Array.from(key, other);
     expect([key, ...mistyped].filter((one) => isSecret(KEYS, one))).toEqual([key]);
   });
 

@@ -204,7 +204,7 @@ async function startCollector(answer?: (response: ServerResponse) => void, http2
 }
 
 const ok = (response: ServerResponse) =>
-  void response.setHeader('Content-Type', 'application/json').end('{}');
+  void response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
 
 const SERVER = 2;
 const CLIENT = 3;
