@@ -14,4 +14,5 @@ export default {
     '/test/platform/(?:fuzz|idempotency|linearizability|operations|rows)\\.test\\.ts$',
   ],
   globals: { isThorough: true },
+  testTimeout: 900_000,
 };

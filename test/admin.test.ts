@@ -38,7 +38,6 @@ const DATABASE = { DATABASE_URL: service.databaseUrl };
 afterEach(endRuns);
 afterAll(removeFolders);
 
-/** Runs a command on the database of the service. */
 const run = (args: string[], input = '') => admin(args, DATABASE, input);
 
 /** Runs it with `--json`, and returns what it has printed. */
@@ -48,12 +47,7 @@ async function json(args: string[], input = '') {
   return JSON.parse(stdout);
 }
 
-/** Lines of JSON. */
-const parsed = (lines: string) =>
-  lines
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+const parsed = (text: string) => Array.from(text.matchAll(/.+/g), ([line]) => JSON.parse(line));
 
 describe('A process of its own', () => {
   test('takes a password from standard input, and ends with 0', async () => {
@@ -103,9 +97,8 @@ test('An account accepts a new password, typed or generated, and no longer the o
   const get = (account: Credentials) => call(service, 'GET', '/v1/api-keys', { account });
   expect((await get({ email, password })).status).toBe(200);
   expectError(await get(old), 401, 'invalid_credentials');
-  expect((await get(await json(['accounts', 'set-password', email, '--generate-password']))).status).toBe(
-    200,
-  );
+  const generated = await json(['accounts', 'set-password', email, '--generate-password']);
+  expect((await get(generated)).status).toBe(200);
   expect((await call(service, 'GET', '/v1/pets', { key })).status).toBe(200);
 });
 
@@ -263,9 +256,10 @@ describe('The program petstore', () => {
   const FILE = 'dist/src/commands/petstore.js';
   const PROGRAM = join(ROOT, FILE);
   /** A folder whose package.json says what it has of features, with the program elsewhere. */
-  const folderWith = (packageJson: object) => {
+  const folderWith = (packageJson: object | string) => {
     const cwd = newFolder();
-    writeFileSync(join(cwd, 'package.json'), JSON.stringify(packageJson));
+    const text = typeof packageJson === 'string' ? packageJson : JSON.stringify(packageJson);
+    writeFileSync(join(cwd, 'package.json'), text);
     return cwd;
   };
   const unbuilt = () => folderWith({ petstore: { features: 'dist/features.js' } });
@@ -276,11 +270,7 @@ describe('The program petstore', () => {
     writeFileSync(join(cwd, 'features.js'), 'export const Features = [];');
     return cwd;
   };
-  const broken = () => {
-    const cwd = newFolder();
-    writeFileSync(join(cwd, 'package.json'), '{ "petstore": ');
-    return cwd;
-  };
+  const broken = () => folderWith('{ "petstore": ');
   const repository = () => {
     const cwd = folderWith({ scripts: { migrate: 'petstore migrate' } });
     mkdirSync(join(cwd, 'src'));
@@ -384,13 +374,9 @@ describe('A service with rights only on the rows', () => {
 
   /** What only the owner of the tables may do. */
   const OWNERS = [
-    'DROP TABLE pets',
-    'ALTER TABLE pets ADD COLUMN x text',
-    'ALTER TABLE audit_log DISABLE TRIGGER audit_log_append_only',
-    'TRUNCATE audit_log',
-    'DROP SCHEMA pgboss',
-    'CREATE TABLE more (id bigint)',
-    'CREATE INDEX ON pets (name)',
+    ...['DROP TABLE pets', 'ALTER TABLE pets ADD COLUMN x text'],
+    ...['ALTER TABLE audit_log DISABLE TRIGGER audit_log_append_only', 'TRUNCATE audit_log'],
+    ...['DROP SCHEMA pgboss', 'CREATE TABLE more (id bigint)', 'CREATE INDEX ON pets (name)'],
   ];
 
   /** Whose role is made before or after the database is migrated. */

@@ -76,10 +76,8 @@ describe('POST /api-keys', () => {
     }
     const [key] = keys as [string, string];
     expect(key.slice(0, 49)).not.toBe(keys[1]!.slice(0, 49));
-    const mistyped = Array.from(
-      key,
-      (one, i) => key.slice(0, i) + (one === '0' ? '1' : '0') + key.slice(i + 1),
-    );
+    const other = (one: string, i: number) => key.slice(0, i) + (one === '0' ? '1' : '0') + key.slice(i + 1);
+    const mistyped = Array.from(key, other);
     expect([key, ...mistyped].filter((one) => isSecret(KEYS, one))).toEqual([key]);
   });
 
@@ -117,22 +115,20 @@ describe('POST /api-keys', () => {
   });
 });
 
-describe('GET /api-keys', () => {
-  test('answers with only the keys of the account, page by page, and never with a key itself', async () => {
-    const owner = await createCheapAccount(service);
-    expect((await list(owner)).text).toBe('[]');
-    const shown: object[] = [];
-    for (const name of ['a', 'b', 'c', 'd', 'e']) {
-      const { key: _key, ...others } = (await create({ name }, owner)).body;
-      shown.push(others);
-    }
-    const first = await list(owner, '?limit=2');
-    expect(nextOf(first)!.href).toMatch(`${service.url}/v1/api-keys?limit=2&cursor=`);
-    expect(await walk(service, '/v1/api-keys?limit=2', { account: owner })).toEqual(shown);
-    const { headers, text } = await list(owner, '?limit=5');
-    expect(headers.get('link')).toBeNull();
-    expect(text).not.toContain('petstore_');
-  });
+test('GET /api-keys answers with only the keys of the account, page by page, and never with a key itself', async () => {
+  const owner = await createCheapAccount(service);
+  expect((await list(owner)).text).toBe('[]');
+  const shown: object[] = [];
+  for (const name of ['a', 'b', 'c', 'd', 'e']) {
+    const { key: _key, ...others } = (await create({ name }, owner)).body;
+    shown.push(others);
+  }
+  const first = await list(owner, '?limit=2');
+  expect(nextOf(first)!.href).toMatch(`${service.url}/v1/api-keys?limit=2&cursor=`);
+  expect(await walk(service, '/v1/api-keys?limit=2', { account: owner })).toEqual(shown);
+  const { headers, text } = await list(owner, '?limit=5');
+  expect(headers.get('link')).toBeNull();
+  expect(text).not.toContain('petstore_');
 });
 
 describe('An API key', () => {
@@ -194,23 +190,21 @@ describe('DELETE /api-keys', () => {
   });
 });
 
-describe('PATCH /api-keys/{keyId}', () => {
-  test('renames a key, sets and removes its expiry, and changes its permissions, each alone', async () => {
-    const { body } = await create({ name: 'Old' });
-    const { key: _key, ...shown } = body;
-    expect((await change(body.id, { name: 'New' })).body).toEqual({ ...shown, name: 'New' });
-    const expiresAt = '2099-12-31T23:59:59.000Z';
-    expect((await change(body.id, { expiresAt })).body).toEqual({ ...shown, name: 'New', expiresAt });
-    const cleared = await change(body.id, { expiresAt: null });
-    expect([cleared.status, cleared.body]).toEqual([200, { ...shown, name: 'New' }]);
-    for (const permissions of [['pets:write'], ['categories:read', 'pets:write']])
-      expect((await change(body.id, { permissions })).body.permissions).toEqual(permissions);
-    expect((await use(body.key)).status).toBe(200);
-    for (const nothing of [{}, { hash: 'x' }, { name: null }, { permissions: null }])
-      expectError(await change(body.id, nothing), 400, 'validation_failed');
-    await revoke(body.id);
-    expectError(await change(body.id, { name: 'Gone' }), 404, 'api_key_not_found');
-  });
+test('PATCH /api-keys/{keyId} renames a key, sets and removes its expiry, and changes its permissions, each alone', async () => {
+  const { body } = await create({ name: 'Old' });
+  const { key: _key, ...shown } = body;
+  expect((await change(body.id, { name: 'New' })).body).toEqual({ ...shown, name: 'New' });
+  const expiresAt = '2099-12-31T23:59:59.000Z';
+  expect((await change(body.id, { expiresAt })).body).toEqual({ ...shown, name: 'New', expiresAt });
+  const cleared = await change(body.id, { expiresAt: null });
+  expect([cleared.status, cleared.body]).toEqual([200, { ...shown, name: 'New' }]);
+  for (const permissions of [['pets:write'], ['categories:read', 'pets:write']])
+    expect((await change(body.id, { permissions })).body.permissions).toEqual(permissions);
+  expect((await use(body.key)).status).toBe(200);
+  for (const nothing of [{}, { hash: 'x' }, { name: null }, { permissions: null }])
+    expectError(await change(body.id, nothing), 400, 'validation_failed');
+  await revoke(body.id);
+  expectError(await change(body.id, { name: 'Gone' }), 404, 'api_key_not_found');
 });
 
 describe('POST /api-keys/{keyId}/roll', () => {
@@ -369,7 +363,6 @@ describe('Another instance refuses a key within a second of the answer', () => {
     await expectRevoked(async () => [await use(one.key, other)]);
   });
 
-  /** Has a key expire soon, and waits until it has. */
   async function end({ id, owner }: Owned): Promise<void> {
     const expiresAt = soon(2);
     await change(id, { expiresAt }, owner);

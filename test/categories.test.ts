@@ -47,13 +47,11 @@ describe('POST /categories', () => {
   });
 });
 
-describe('GET /categories', () => {
-  test('begins with the ten that a fresh database has, and links to the next page, except from the last', async () => {
-    await create({ name: own('Next') });
-    const first = await list('?limit=10');
-    expect(first.body).toEqual(SEEDED);
-    const next = nextOf(first)!;
-    expect(next.origin + next.pathname).toBe(`${service.url}/v1/categories`);
-    expect([...next.searchParams.keys()]).toEqual(['limit', 'cursor']);
-  });
+test('GET /categories begins with the ten that a fresh database has, and links to the next page, except from the last', async () => {
+  await create({ name: own('Next') });
+  const first = await list('?limit=10');
+  expect(first.body).toEqual(SEEDED);
+  const next = nextOf(first)!;
+  expect(next.origin + next.pathname).toBe(`${service.url}/v1/categories`);
+  expect([...next.searchParams.keys()]).toEqual(['limit', 'cursor']);
 });

@@ -37,6 +37,7 @@ describe('The TypeScript client', () => {
     return createClient({ baseUrl: `${unsteady.url}/v1`, key, ...options });
   };
   const busy = refusal(503, 'service_unavailable', 1);
+  const page = { status: 200, headers: html, body: '<p>Log in' };
   const pet = { name: 'Luna', categoryId: 2 };
   type Store = ReturnType<typeof createClient>;
   const list = (on: Store): Promise<unknown> => on.GET('/pets');
@@ -45,9 +46,8 @@ describe('The TypeScript client', () => {
 
   test('has the types generated from the document: `npm run openapi` writes them', async () => {
     const folder = newFolder();
-    await run(process.execPath, ['clients/typescript/generate.ts', join(folder, 'schema.d.ts')], {
-      cwd: ROOT,
-    });
+    const args = ['clients/typescript/generate.ts', join(folder, 'schema.d.ts')];
+    await run(process.execPath, args, { cwd: ROOT });
     for (const name of ['schema.d.ts', 'operations.ts'])
       expect(read(`clients/typescript/src/${name}`)).toBe(readFileSync(join(folder, name), 'utf8'));
   });
@@ -60,10 +60,8 @@ describe('The TypeScript client', () => {
   });
 
   test('follows all pages at its own address, with the filter kept', async () => {
-    const { body: category } = await call(service, 'POST', '/v1/categories', {
-      key,
-      body: { name: `Paged ${key}` },
-    });
+    const paged = { key, body: { name: `Paged ${key}` } };
+    const { body: category } = await call(service, 'POST', '/v1/categories', paged);
     const names = ['Bo', 'Cy', 'Di', 'Ed', 'Fi'];
     for (const name of names) await store().POST('/pets', { body: { name, categoryId: category.id } });
     const pages = storeWith([]).pages('/pets', { params: { query: { categoryId: category.id, limit: 2 } } });
@@ -75,9 +73,8 @@ describe('The TypeScript client', () => {
   test('adds an animal once, whichever tries fail, with one key and not before Retry-After', async () => {
     const name = `Once ${key}`;
     const inUse = refusal(409, 'idempotency_key_in_use');
-    const { data, response } = await storeWith([busy, 'lost', 'cut', inUse]).POST('/pets', {
-      body: { ...pet, name },
-    });
+    const body = { ...pet, name };
+    const { data, response } = await storeWith([busy, 'lost', 'cut', inUse]).POST('/pets', { body });
     const rows = await query(service.databaseUrl, 'SELECT id FROM pets WHERE name = $1', [name]);
     expect(rows).toEqual([{ id: String(data.id) }]);
     expect(response.headers.get('Idempotency-Replayed')).toBe('true');
@@ -122,11 +119,8 @@ describe('The TypeScript client', () => {
     const account = await createAccount(service);
     const headers = { Authorization: `Basic ${btoa(`${account.email}:${account.password}`)}` };
     const header = { 'Idempotency-Key': 'mine' };
-    const making = storeWith(['lost']).POST('/api-keys', {
-      body: { name: 'One' },
-      headers,
-      params: { header },
-    } as object as { body: { name: string } });
+    const given: object = { body: { name: 'One' }, headers, params: { header } };
+    const making = storeWith(['lost']).POST('/api-keys', given as { body: { name: string } });
     await expect(making).rejects.toMatchObject({ name: 'TypeError' });
     expect(unsteady.seen).toHaveLength(1);
     expect((await call(service, 'GET', '/v1/api-keys', { account })).body).toHaveLength(1);
@@ -152,17 +146,9 @@ describe('The TypeScript client', () => {
   });
 
   test.each<[string, Fault, RegExp]>([
-    [
-      'a page',
-      { status: 200, headers: html, body: '<!doctype html>\n<p>Log in' },
-      /html.*<!doctype html> <p>Log/,
-    ],
+    ['a page', { ...page, body: '<!doctype html>\n<p>Log in' }, /html.*<!doctype html> <p>Log/],
     ['nothing', { status: 204 }, /204/],
-    [
-      'a page of a failure',
-      { status: 502, headers: html, body: '<h1>No way' },
-      /502 Bad Gateway.*<h1>No way/,
-    ],
+    ['a failure', { status: 502, headers: html, body: '<h1>No way' }, /502 Bad Gateway.*<h1>No way/],
     ['no object', { status: 400, headers: json, body: 'null' }, /400 Bad Request.*null/],
   ])('says what came in the place of an answer: %s', async (_name, fault, said) => {
     for (const ask of [list, add]) {
@@ -176,11 +162,8 @@ describe('The TypeScript client', () => {
     const half = { status: 200, headers: json, body: '[{"id":1,' };
     expect((await storeWith([half]).GET('/pets')).data).toEqual(expect.any(Array));
     expect(unsteady.seen).toHaveLength(2);
-    await expect(storeWith([half, half], { tries: 2 }).GET('/pets')).rejects.toMatchObject({
-      name: 'PetstoreError',
-      status: 200,
-    });
-    const page = { status: 200, headers: html, body: '<p>Log in' };
+    const twice = storeWith([half, half], { tries: 2 }).GET('/pets');
+    await expect(twice).rejects.toMatchObject({ name: 'PetstoreError', status: 200 });
     await expect(storeWith([page]).GET('/pets')).rejects.toMatchObject({ name: 'PetstoreError' });
     expect(unsteady.seen).toHaveLength(1);
   });
@@ -208,9 +191,8 @@ describe('The TypeScript client', () => {
       return Response.json({}, { status: 201 });
     };
     const text = '\0' + beyond;
-    await createClient({ baseUrl: service.url, fetch }).POST('/pets', {
-      body: { name: text, categoryId: beyond },
-    });
+    const body = { name: text, categoryId: beyond };
+    await createClient({ baseUrl: service.url, fetch }).POST('/pets', { body });
     expect(sent).toEqual([`{"name":${JSON.stringify(text)},"categoryId":${beyond}}`]);
     // The README's sample orders one that is not there.
     await query(service.databaseUrl, 'DELETE FROM pets WHERE id = $1', [largest]);
@@ -219,9 +201,8 @@ describe('The TypeScript client', () => {
 
 describe('The examples', () => {
   test('with curl end with the list, and the address of its page', async () => {
-    const { stdout } = await run('bash', ['--norc', 'examples/curl/quickstart.sh', `${service.url}/v1`], {
-      cwd: ROOT,
-    });
+    const args = ['--norc', 'examples/curl/quickstart.sh', `${service.url}/v1`];
+    const { stdout } = await run('bash', args, { cwd: ROOT });
     expect(stdout).toMatch(/"name":"Luna","categoryId":2,"status":"available"\}\n\n/);
     expect(stdout).toMatch(/HTTP\/1\.1 200 OK[^]*\[\{.*\}\]\n$/);
   });

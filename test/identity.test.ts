@@ -18,7 +18,7 @@ import {
 } from '../src/testing/service.js';
 import { hasOpenssl, localCertificate } from './support/certificate.js';
 import { admin } from './support/commands.js';
-import { untilServed } from './support/customer.js';
+import { times, untilServed } from './support/customer.js';
 import { AUDIENCE, Issuer } from './support/issuer.js';
 import { eventually } from './support/npm.js';
 import { storedOf } from './support/stored.js';
@@ -26,7 +26,6 @@ import { storedOf } from './support/stored.js';
 /** Beside RS256. */
 const ALGORITHMS = ['PS256', 'ES256', 'ES384', 'ES512', 'EdDSA', 'RS512'];
 
-/** Has no provider, and the same database. */
 const plain = sharedService();
 let issuer: Issuer;
 /** Where only subjects get an account. */
@@ -60,7 +59,6 @@ const now = () => Math.floor(Date.now() / 1000);
 /** What must be nowhere but in requests. */
 const partsSent = new Set<string>();
 
-/** Sends a request with a token, of which nothing may be in the answer. */
 async function send(at: TestedService, method: string, path: string, more: { key: string; body?: unknown }) {
   const parts = more.key.split('.').filter((part) => part.length > 12);
   const answer = await call(at, method, path, more);
@@ -82,9 +80,8 @@ describe('An access token', () => {
     expect((await list(token)).status).toBe(200);
     const answer = await send(service, 'POST', '/v1/pets', { key: token, body: '{' });
     expect(expectError(answer, 403, 'permission_denied')).toContain('`pets:write`');
-    expect(answer.headers.get('www-authenticate')).toMatch(
-      /^Bearer .*error="insufficient_scope", scope="pets:write"$/,
-    );
+    const wanted = /^Bearer .*error="insufficient_scope", scope="pets:write"$/;
+    expect(answer.headers.get('www-authenticate')).toMatch(wanted);
   });
 
   test.each(ALGORITHMS)('may be signed with %s', async (alg) => {
@@ -133,9 +130,8 @@ describe('An access token', () => {
     const base64 = (text: string) => Buffer.from(text).toString('base64url');
     const claims = (await issuer.token({ scope: ALL })).split('.')[1]!;
     expectInvalid(await list(`${base64('{"alg":"none","typ":"at+jwt"}')}.${claims}.`));
-    const publicKey = await exportSPKI(
-      (await importJWK({ ...issuer.keys[0]! }, 'RS256', { extractable: true })) as never,
-    );
+    const known = await importJWK({ ...issuer.keys[0]! }, 'RS256', { extractable: true });
+    const publicKey = await exportSPKI(known as never);
     for (const secret of [publicKey, issuer.keys[0]!.n!, JSON.stringify(issuer.keys[0])]) {
       const text = `${base64('{"alg":"HS256","kid":"one","typ":"at+jwt"}')}.${claims}`;
       expectInvalid(await list(`${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`));
@@ -167,21 +163,16 @@ describe('The account of a subject', () => {
   test('is created once by simultaneous requests, without a password', async () => {
     const sub = someone();
     const email = `${randomUUID()}@example.com`;
-    const tokens = await Promise.all(
-      Array.from({ length: 100 }, (_, n) =>
-        tokenOf(sub, ALL, { jti: String(n), email, email_verified: true }),
-      ),
-    );
-    const answers = await Promise.all(tokens.map((token) => untilServed(() => current(token))));
+    const claims = (n: number) => ({ jti: String(n), email, email_verified: true });
+    const tokens = await times(100, (n) => tokenOf(sub, ALL, claims(n)));
+    const answers = await times(100, (n) => untilServed(() => current(tokens[n]!)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
     expect(answers[0]!.body.email).toBe(email);
-    for (const password of ['', 'correct horse battery'])
-      expectError(
-        await call(service, 'GET', '/v1/accounts/current', { account: { email, password } }),
-        401,
-        'invalid_credentials',
-      );
+    for (const password of ['', 'correct horse battery']) {
+      const byPassword = await call(service, 'GET', '/v1/accounts/current', { account: { email, password } });
+      expectError(byPassword, 401, 'invalid_credentials');
+    }
   });
 
   test('is found by the subject byte for byte', async () => {
@@ -257,12 +248,8 @@ describe('The account of a subject', () => {
 
   test('gets the answers stored for its retries with any of its tokens', async () => {
     const sub = someone();
-    const add = async (token: string) =>
-      call(service, 'POST', '/v1/pets', {
-        key: token,
-        body: { name: 'Rex', categoryId: 1 },
-        headers: { 'Idempotency-Key': 'once' },
-      });
+    const pet = { body: { name: 'Rex', categoryId: 1 }, headers: { 'Idempotency-Key': 'once' } };
+    const add = (key: string) => call(service, 'POST', '/v1/pets', { key, ...pet });
     const first = await add(await tokenOf(sub, ALL, { jti: '1' }));
     const second = await add(await tokenOf(sub, ALL, { jti: '2' }));
     expect([first.status, second.text]).toEqual([201, first.text]);
@@ -272,14 +259,10 @@ describe('The account of a subject', () => {
 
   test('cannot change its email or password: the provider manages them', async () => {
     const token = await tokenOf(someone());
+    const change = (body: object) => call(service, 'PATCH', '/v1/accounts/current', { key: token, body });
     for (const body of [{ email: 'x@example.com' }, { password: 'correct horse battery' }])
-      expectError(
-        await call(service, 'PATCH', '/v1/accounts/current', { key: token, body }),
-        409,
-        'managed_by_identity_provider',
-      );
-    const body = { revokeKeys: true };
-    expect((await call(service, 'PATCH', '/v1/accounts/current', { key: token, body })).status).toBe(200);
+      expectError(await change(body), 409, 'managed_by_identity_provider');
+    expect((await change({ revokeKeys: true })).status).toBe(200);
   });
 });
 
@@ -289,11 +272,11 @@ describe('An API key that is made with a token', () => {
 
   test('may do no more than the token, and manages no account', async () => {
     const sub = someone();
-    const [all, few, none] = await Promise.all([
-      tokenOf(sub),
-      tokenOf(sub, 'pets:read'),
-      tokenOf(sub, 'openid'),
-    ]);
+    const [all, few, none] = [
+      await tokenOf(sub),
+      await tokenOf(sub, 'pets:read'),
+      await tokenOf(sub, 'openid'),
+    ];
     const wide = await keys(all, 'POST', '', { name: 'wide' });
     expect(wide.body.permissions.toSorted()).toEqual(ALL.split(' ').slice(1).toSorted());
     const narrow = await keys(few, 'POST', '', { name: 'narrow' });
@@ -324,16 +307,10 @@ describe('An instance with other settings', () => {
   /** Reads the claim at a JSON Pointer. */
   let pointed: Service;
   beforeAll(async () => {
-    strict = await startService({
-      ...settings(issuer),
-      OIDC_SIGN_UP: 'closed',
-      OIDC_PERMISSIONS_CLAIM: 'realm_access.roles',
-      KEY_LIMIT_PER_MINUTE: '2',
-    });
-    pointed = await startService({
-      ...settings(issuer),
-      OIDC_PERMISSIONS_CLAIM: '/resource_access/my.client~1~0x/roles',
-    });
+    const reads = (OIDC_PERMISSIONS_CLAIM: string) => ({ ...settings(issuer), OIDC_PERMISSIONS_CLAIM });
+    const limits = { OIDC_SIGN_UP: 'closed', KEY_LIMIT_PER_MINUTE: '2' };
+    strict = await startService({ ...reads('realm_access.roles'), ...limits });
+    pointed = await startService(reads('/resource_access/my.client~1~0x/roles'));
   });
   afterAll(() => Promise.all([strict.stop(), pointed.stop()]));
 
@@ -568,7 +545,6 @@ test.each(hasOpenssl ? UNREACHABLE : UNREACHABLE.slice(0, 1))(
   },
 );
 
-/** The address of a server that has a certificate of its own; it ends with its only client. */
 async function privateAddress(): Promise<string> {
   const { folder, key, cert } = localCertificate();
   rmSync(folder, { recursive: true });

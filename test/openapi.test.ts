@@ -193,9 +193,8 @@ describe('The OpenAPI document', () => {
     expect(JSON.stringify(document)).not.toMatch(/[\ufeff\u2028-\u202e\u2066-\u2069]|(?! )\p{Cc}/u);
     const { pattern } = document.components.schemas.NewPet.properties.name;
     for (const form of [new RegExp(pattern), new RegExp(pattern, 'u')]) {
-      const wrong = Array.from({ length: 0xffff }, (_, i) => String.fromCharCode(i + 1)).filter(
-        (one) => one.isWellFormed() && form.test(one) === (one.trim() === ''),
-      );
+      const all = Array.from({ length: 0xffff }, (_, i) => String.fromCharCode(i + 1));
+      const wrong = all.filter((one) => one.isWellFormed() && form.test(one) === (one.trim() === ''));
       // Marks of direction, which the service takes.
       expect(wrong).toEqual(['\u202a', '\u202b', '\u202c', '\u202d', '\u202e']);
     }
@@ -213,9 +212,8 @@ describe('The code samples', () => {
   const TOLD: Record<string, (source: string) => string> = {
     curl: (source) => {
       const stub = `curl() { printf '%s\\0' "$@"; }; API_KEY=x; ${source}`;
-      const args = execFileSync('bash', ['--norc', '-c', stub], { encoding: 'utf8' })
-        .split('\0')
-        .slice(0, -1);
+      const printed = execFileSync('bash', ['--norc', '-c', stub], { encoding: 'utf8' });
+      const args = printed.split('\0').slice(0, -1);
       return `${args.find((one) => one.startsWith('http'))}\n${args.at(-1)}`;
     },
     TypeScript: (source) => {
@@ -248,22 +246,16 @@ describe('The code samples', () => {
           { ...needed, name: 'limit', required: false, schema: { type: 'integer', example: 20 } },
         ],
       };
-      const samples = codeSamples(
-        { path: '/things/{thingId}/parts', method: 'post', operation },
-        'bearer',
-        { components: { schemas: { Size: { type: 'string', enum: ['small', 'large'] } } } } as never,
-        new Config(),
-      );
+      const one = { path: '/things/{thingId}/parts', method: 'post', operation } as const;
+      const schemas = { Size: { type: 'string', enum: ['small', 'large'] } };
+      const samples = codeSamples(one, 'bearer', { components: { schemas } } as never, new Config());
       const { source } = samples!.find((one) => one.label === label)!;
       const [, address, json] = /(.*)\n(.*)/s.exec(toldBy(source).trim())!;
       expect(JSON.parse(json!)).toEqual(HARD_TO_QUOTE);
       const { pathname, searchParams } = new URL(address!);
       expect(pathname).toBe('/v1/things/7/parts');
-      expect(Object.fromEntries(searchParams)).toEqual({
-        words: "O'Brien & Söhne",
-        size: 'small',
-        ids: '1,2',
-      });
+      const sent = { words: "O'Brien & Söhne", size: 'small', ids: '1,2' };
+      expect(Object.fromEntries(searchParams)).toEqual(sent);
     },
   );
 });

@@ -11,7 +11,6 @@ const service = sharedService();
 
 const create = (permissions: unknown, by: Credentials) =>
   call(service, 'POST', '/v1/api-keys', { account: by, body: { name: 'Limited', permissions } });
-/** Sets what an account may do, as an administrator does. */
 const limit = (id: number, permissions: string[]) =>
   query(service.databaseUrl, 'UPDATE accounts SET permissions = $2 WHERE id = $1', [id, permissions]);
 

@@ -6,7 +6,6 @@ export interface Promised {
   promise: string;
   /** `file:line` of each. */
   tests: string[];
-  /** What it names, and is not there. */
   missing: string[];
 }
 
@@ -31,7 +30,6 @@ export function promises(): Promised[] {
   });
 }
 
-/** Where the files of a name have a title, or a part of one. */
 function placesOf(file: string, title: string): string[] {
   return FILES.filter((path) => path.endsWith(`/${file}`)).flatMap((path) => {
     const line = readFileSync(path, 'utf8')

@@ -15,7 +15,6 @@ import { eventually, newFolder, removeFolders } from './support/npm.js';
 const run = promisify(execFile);
 const SECRET = `whsec_${Buffer.alloc(24, 'secret').toString('base64')}`;
 
-/** On a database of its own. */
 const hosted = sharedService();
 /** On its embedded database, and on all addresses. */
 let embedded: Service;
@@ -70,14 +69,7 @@ const PAGE_HEADERS = {
 };
 /** What belongs to one answer, or to the connection. */
 const OF_ITS_OWN = new Set([
-  'connection',
-  'content-length',
-  'date',
-  'etag',
-  'keep-alive',
-  'link',
-  'vary',
-  'x-request-id',
+  ...['connection', 'content-length', 'date', 'etag', 'keep-alive', 'link', 'vary', 'x-request-id'],
 ]);
 
 const PAGES = ['/', '/reference', '/guides', '/guides/errors'];
@@ -85,10 +77,8 @@ const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
 
 test('The addresses of the configuration are in the document, and are all that Swagger UI may call', () => {
   const { servers, paths } = configured.document;
-  expect(servers.map(({ url }: { url: string }) => url)).toEqual([
-    'https://api.example.com/v1',
-    'https://staging.example.com/v1',
-  ]);
+  const urls = ['https://api.example.com/v1', 'https://staging.example.com/v1'];
+  expect(servers.map(({ url }: { url: string }) => url)).toEqual(urls);
   expect(paths['/messages'].post.servers[0].url).toBe('https://messages.example.com');
   expect(paths['/pets'].get.servers).toBeUndefined();
   expect(configured.policy.match(/connect-src ([^;]*)/)![1]).toBe(
@@ -155,25 +145,23 @@ describe('The pages', () => {
   });
 });
 
-describe('An unknown address', () => {
-  test.each([
-    ['GET', '/nowhere', '*/*'],
-    ['GET', '/nowhere/at/all/', BROWSER],
-    ['GET', '//nowhere', BROWSER],
-    ['GET', '/guides/README', BROWSER],
-    ['GET', '/docs/nothing', BROWSER],
-    ['GET', '/docs/package.json', BROWSER],
-    ['GET', '/docs/swagger-ui-bundle.js.map', BROWSER],
-    ['GET', '/docs//', BROWSER],
-    ['GET', '/docs/%69ndex.html', BROWSER],
-    ['GET', '/messages/x/y', BROWSER],
-    ['POST', '/nowhere', BROWSER],
-    ['GET', '/v1/nowhere', BROWSER],
-  ])('is an Error, whatever the client accepts: %s %s, %s', async (method, path, Accept) => {
-    const answer = await call(hosted, method, path, { headers: { Accept } });
-    expectError(answer, 404, 'route_not_found');
-    expect(answer.headers.get('link')).toBe(`<${hosted.url}/guides/errors#route_not_found>; rel="help"`);
-  });
+test.each([
+  ['GET', '/nowhere', '*/*'],
+  ['GET', '/nowhere/at/all/', BROWSER],
+  ['GET', '//nowhere', BROWSER],
+  ['GET', '/guides/README', BROWSER],
+  ['GET', '/docs/nothing', BROWSER],
+  ['GET', '/docs/package.json', BROWSER],
+  ['GET', '/docs/swagger-ui-bundle.js.map', BROWSER],
+  ['GET', '/docs//', BROWSER],
+  ['GET', '/docs/%69ndex.html', BROWSER],
+  ['GET', '/messages/x/y', BROWSER],
+  ['POST', '/nowhere', BROWSER],
+  ['GET', '/v1/nowhere', BROWSER],
+])('An unknown address is an Error, whatever the client accepts: %s %s, %s', async (method, path, Accept) => {
+  const answer = await call(hosted, method, path, { headers: { Accept } });
+  expectError(answer, 404, 'route_not_found');
+  expect(answer.headers.get('link')).toBe(`<${hosted.url}/guides/errors#route_not_found>; rel="help"`);
 });
 
 describe('The files of the pages', () => {
@@ -429,29 +417,22 @@ test('The retry of the guide on errors sends a write again only under an Idempot
 });
 
 // After the guides, whose lists have nothing but what they add.
-describe('The front door', () => {
-  test('shows commands that work when pasted, and are those of the README', async () => {
-    const { text } = await call(hosted, 'GET', '/');
-    const [, code] = /<pre[^>]*><code>(.*?)<\/code>/s.exec(text)!;
-    const commands = asText(code!).replaceAll(embedded.url, 'http://localhost:3000');
-    const spread = (lines: string) =>
-      lines
-        .replaceAll(/\\\n\s*/g, '')
-        .replaceAll(/ +/g, ' ')
-        .trim();
-    expect(spread(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))).toContain(
-      spread(commands),
-    );
-    const here = commands.replace('http://localhost:3000', embedded.url);
-    const { stdout } = await run('bash', ['--norc', '-c', here], { env: { PATH: process.env.PATH } });
-    const [account, added, list] = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(account).toMatchObject({ email: 'grace@example.com' });
-    expect(added).toMatchObject({ name: 'Luna' });
-    expect(list).toContainEqual(added);
-  });
+test('The front door shows commands that work when pasted, and are those of the README', async () => {
+  const { text } = await call(hosted, 'GET', '/');
+  const [, code] = /<pre[^>]*><code>(.*?)<\/code>/s.exec(text)!;
+  const commands = asText(code!).replaceAll(embedded.url, 'http://localhost:3000');
+  const spread = (lines: string) =>
+    lines
+      .replaceAll(/\\\n\s*/g, '')
+      .replaceAll(/ +/g, ' ')
+      .trim();
+  expect(spread(readFileSync(new URL('../README.md', import.meta.url), 'utf8'))).toContain(spread(commands));
+  const here = commands.replace('http://localhost:3000', embedded.url);
+  const { stdout } = await run('bash', ['--norc', '-c', here], { env: { PATH: process.env.PATH } });
+  const [account, added, list] = Array.from(stdout.matchAll(/.+/g), ([line]) => JSON.parse(line));
+  expect(account).toMatchObject({ email: 'grace@example.com' });
+  expect(added).toMatchObject({ name: 'Luna' });
+  expect(list).toContainEqual(added);
 });
 
 /** The receiver that the guide on messages shows, in a process of its own. */

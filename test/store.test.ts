@@ -54,20 +54,18 @@ describe('POST /store/orders', () => {
   );
 });
 
-describe('GET /store/orders', () => {
-  test('answers with the orders of the account, by ascending id, all of them or those of a status', async () => {
-    const eve = await Customer.of(service);
-    expect((await eve.list()).text).toBe('[]');
-    const orders: Order[] = [];
-    for (const status of [...STATUSES, ...STATUSES]) orders.push(await eve.orderAt(status));
-    const page = await eve.list();
-    expect([page.status, page.headers.get('link')]).toEqual([200, null]);
-    expect(page.body).toEqual(orders);
-    for (const wanted of STATUSES)
-      expect((await eve.list(`?status=${wanted}`)).body).toEqual(
-        orders.filter(({ status }) => status === wanted),
-      );
-  });
+test('GET /store/orders answers with the orders of the account, by ascending id, all of them or those of a status', async () => {
+  const eve = await Customer.of(service);
+  expect((await eve.list()).text).toBe('[]');
+  const orders: Order[] = [];
+  for (const status of [...STATUSES, ...STATUSES]) orders.push(await eve.orderAt(status));
+  const page = await eve.list();
+  expect([page.status, page.headers.get('link')]).toEqual([200, null]);
+  expect(page.body).toEqual(orders);
+  for (const wanted of STATUSES)
+    expect((await eve.list(`?status=${wanted}`)).body).toEqual(
+      orders.filter(({ status }) => status === wanted),
+    );
 });
 
 describe('PATCH /store/orders/{orderId}', () => {

@@ -27,7 +27,6 @@ function newFolder(name: string): string {
   return folder;
 }
 
-/** Expects a service on restored data to go on where the backup was made. */
 async function expectToGoOn(databaseUrl: string, key: string): Promise<void> {
   const service = await startService({ DATABASE_URL: databaseUrl });
   expect((await call(service, 'GET', '/health/ready')).status).toBe(200);
@@ -70,20 +69,17 @@ test('A base backup of a server under load and its archived log bring back the m
   const missingOfLater = await countMissing(restored.url, load.acknowledged);
   await expectToGoOn(restored.url, key);
   await restored.stop();
-  record({
-    fault: 'an accident, undone from a base backup and the log',
-    statuses: '',
-    'recovered s': Number(seconds.toFixed(1)),
-    acknowledged: acknowledged.length,
-    missing,
-    beside: `${later} acknowledged after the moment`,
-  });
+  record(
+    'an accident, undone from a base backup and the log',
+    [],
+    `recovered in ${seconds.toFixed(1)} s; ${acknowledged.length} acknowledged; ${missing} missing`,
+    `${later} acknowledged after the moment`,
+  );
   expect(acknowledged.length).toBeGreaterThan(100);
   expect(missing).toBe(0);
   expect(missingOfLater).toBeGreaterThan(0);
 });
 
-/** A server of the installed PostgreSQL, with a database of its own. */
 async function startInstalled(): Promise<{ url: string; stop: () => void }> {
   const data = join(newFolder('installed-'), 'data');
   const [port] = await freePorts(1);
@@ -146,16 +142,14 @@ async function startInstalled(): Promise<{ url: string; stop: () => void }> {
     const [original] = await query<Record<string, number>>(server.url, COUNTS);
     await service.stop();
     server.stop();
-    record({
-      fault: `a dump of a service under load, restored`,
-      statuses: '',
-      'recovered s': Number(seconds.toFixed(1)),
-      acknowledged: acknowledged.length,
-      missing,
-      beside: Object.entries(counts!)
+    record(
+      `a dump of a service under load, restored`,
+      [],
+      `recovered in ${seconds.toFixed(1)} s; ${acknowledged.length} acknowledged; ${missing} missing`,
+      Object.entries(counts!)
         .map(([table, count]) => `${count} ${table}`)
         .join(', '),
-    });
+    );
     expect(acknowledged.length).toBeGreaterThan(100);
     expect(missing).toBe(0);
     for (const [table, count] of Object.entries(counts!))

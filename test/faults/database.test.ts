@@ -13,6 +13,7 @@ import {
   observe,
   type Observed,
   PATIENCE_MS,
+  recordFault,
 } from './support/fault.js';
 import { countStatuses, median, record } from './support/figures.js';
 import { exchange, type Outcome } from './support/load.js';
@@ -43,16 +44,7 @@ async function undergo(name: string, fault: Fault, target = service, targetKey =
     database.url.replace(/\/\w+$/, new URL(target.databaseUrl).pathname),
     seen.acknowledged,
   );
-  const liveMs = Math.round(Math.max(...seen.live.map(durationOf)));
-  record({
-    fault: name,
-    statuses: countStatuses(seen.during),
-    'slowest ms': seen.slowestMs,
-    'recovered s': Number(seen.recoveredS.toFixed(2)),
-    acknowledged: seen.acknowledged.length,
-    missing,
-    beside: `live ≤ ${liveMs} ms; ready ${countStatuses(seen.ready)}; reads ${countStatuses(seen.reads)}`,
-  });
+  const liveMs = recordFault(name, seen, missing);
   expect(faultyOf([...seen.writes, ...seen.ready, ...seen.reads])).toEqual([]);
   expect(seen.slowestMs).toBeLessThan(PATIENCE_MS);
   expect(countStatuses(seen.live)).toBe(`200×${seen.live.length}`);
@@ -153,12 +145,13 @@ test('A locked animal delays its own orders, and other reads and orders only bri
   await holder.end();
   agent.destroy();
   const slowest = (outcomes: Outcome[]) => Math.round(Math.max(...outcomes.map(durationOf)));
-  record({
-    fault: 'One animal locked',
-    statuses: countStatuses([...locked, ...free, ...reads]),
-    'slowest ms': slowest([...locked, ...free, ...reads]),
-    beside: `others' orders ${countStatuses(free)}, slowest ${slowest(free)} ms; reads ≤ ${slowest(reads)} ms, median ${median(reads.map(durationOf)).toFixed(1)} ms`,
-  });
+  record(
+    'One animal locked',
+    [...locked, ...free, ...reads],
+    `slowest ${slowest([...locked, ...free, ...reads])} ms`,
+    `others' orders ${countStatuses(free)}, slowest ${slowest(free)} ms`,
+    `reads ≤ ${slowest(reads)} ms, median ${median(reads.map(durationOf)).toFixed(1)} ms`,
+  );
   expect(countStatuses(locked)).toBe(`503×${locked.length}`);
   expect(faultyOf(locked)).toEqual([]);
   expect(countStatuses(free)).toBe(`201×${free.length}`);

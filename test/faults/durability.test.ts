@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { createKey } from '../../src/testing/client.js';
 import { query, startService } from '../../src/testing/service.js';
 import { DatabaseServer } from './support/database-server.js';
-import { countMissing, durationOf, faultyOf, HEALING_MS, observe, PATIENCE_MS } from './support/fault.js';
+import { countMissing, faultyOf, HEALING_MS, observe, PATIENCE_MS, recordFault } from './support/fault.js';
 import { countStatuses, record } from './support/figures.js';
 import { WriteLoad } from './support/load.js';
 
@@ -21,11 +21,7 @@ test.each(['fsync', 'full_page_writes', 'synchronous_commit'])(
     const said = service.output();
     await service.stop();
     await database.stop();
-    record({
-      fault: `${name} = off`,
-      statuses: '',
-      beside: /PostgreSQL runs with[\w ,]*/.exec(said)?.[0] ?? 'no warning',
-    });
+    record(`${name} = off`, [], /PostgreSQL runs with[\w ,]*/.exec(said)?.[0] ?? 'no warning');
     expect(said).toContain(`PostgreSQL runs with ${name} off`);
   },
 );
@@ -52,7 +48,7 @@ test('The canary: the test sees writes lost by a database that acknowledges them
   await service.stop();
   await database.stop();
   const acknowledged = load.acknowledged.length;
-  record({ fault: 'Canary: not durable', statuses: countStatuses(load.outcomes), acknowledged, missing });
+  record('Canary: not durable', load.outcomes, `${acknowledged} acknowledged; ${missing} missing`);
   expect(missing).toBeGreaterThan(0);
 });
 
@@ -75,16 +71,7 @@ if (!disk) console.warn('The test of a full disk is skipped: a small file system
     const missing = await countMissing(database.url, seen.acknowledged);
     await service.stop();
     await database.stop();
-    const liveMs = Math.round(Math.max(...seen.live.map(durationOf)));
-    record({
-      fault: 'Disk full',
-      statuses: countStatuses(seen.during),
-      'slowest ms': seen.slowestMs,
-      'recovered s': Number(seen.recoveredS.toFixed(2)),
-      acknowledged: seen.acknowledged.length,
-      missing,
-      beside: `live ≤ ${liveMs} ms; ready ${countStatuses(seen.ready)}; reads ${countStatuses(seen.reads)}`,
-    });
+    recordFault('Disk full', seen, missing);
     expect(faultyOf(seen.writes)).toEqual([]);
     expect(seen.during.some(({ status }) => status === 503)).toBe(true);
     expect(countStatuses(seen.reads)).toBe(`200×${seen.reads.length}`);
@@ -106,7 +93,6 @@ function mountSmallDisk(): string | undefined {
   return spawnSync('mount', options).status === 0 ? folder : undefined;
 }
 
-/** Fills all remaining space. */
 function fill(file: string): void {
   for (const size of [1_048_576, 4_096]) {
     try {

@@ -5,7 +5,7 @@ import { Proxy } from '../support/proxy.js';
 import { query, type Service, startService } from '../../src/testing/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { countMissing, faultyOf } from './support/fault.js';
-import { countStatuses, record } from './support/figures.js';
+import { record } from './support/figures.js';
 import { type Outcome, WriteLoad } from './support/load.js';
 
 const CLIENTS = 4;
@@ -100,13 +100,12 @@ test.each([
       (Math.min(...acknowledged.map(({ ended }) => (ended > led ? ended : Infinity))) - led) / 1_000;
     const pause = pauseFrom(begun, acknowledged);
     const missing = await countMissing(standby.url, acknowledged);
-    record({
-      fault: `Primary ${how}, standby promoted after ${NOTICE_MS / 1_000} s`,
-      statuses: countStatuses(outcomes),
-      acknowledged: acknowledged.length,
-      missing,
-      beside: `${pause.toFixed(2)} s without writes, the last ${after.toFixed(2)} after the address led to the standby`,
-    });
+    record(
+      `Primary ${how}, standby promoted after ${NOTICE_MS / 1_000} s`,
+      outcomes,
+      `${acknowledged.length} acknowledged; ${missing} missing`,
+      `${pause.toFixed(2)} s without writes, the last ${after.toFixed(2)} after the address led to the standby`,
+    );
     expect(before).toBeGreaterThan(0);
     expect(missing).toBe(0);
     expect(faultyOf(outcomes)).toEqual([]);

@@ -75,11 +75,7 @@ test('A thousand bombs of ten megabytes are all refused, and leave the memory as
   };
   await Promise.all(Array.from({ length: 16 }, work));
   const after = memory('VmRSS');
-  record({
-    fault: '1,000 gzip bombs',
-    statuses: countStatuses(statuses),
-    beside: `RSS ${before} → ${after} MiB, at most ${memory('VmHWM')} MiB`,
-  });
+  record('1,000 gzip bombs', statuses, `RSS ${before} → ${after} MiB, at most ${memory('VmHWM')} MiB`);
   expect(countStatuses(statuses)).toBe('413×1000');
   expect(after - before).toBeLessThan(100);
 });
@@ -94,11 +90,11 @@ test('Five hundred sockets that drip their headers do not slow a good client', a
   const beside = await latency();
   clearInterval(drip);
   for (const socket of sockets) socket.destroy();
-  record({
-    fault: '500 slow sockets',
-    statuses: '',
-    beside: `median ${beside.toFixed(1)} ms, alone ${baseline.toFixed(1)} ms; RSS ${memory('VmRSS')} MiB`,
-  });
+  record(
+    '500 slow sockets',
+    [],
+    `median ${beside.toFixed(1)} ms, alone ${baseline.toFixed(1)} ms; RSS ${memory('VmRSS')} MiB`,
+  );
   expect(beside).toBeLessThan(baseline * 2 + 5);
 });
 
@@ -125,15 +121,16 @@ test('Far more requests than the service can serve are answered or refused, whil
   // A new connection waits behind those made before it in the same second, one a turn of the event loop on each socket,
   // and is first read in the turn after: as long as the machine needs for the crowd. On a single socket it would wait for
   // all of the flood.
-  record({
-    fault: `Overload, ${FLOOD_SOCKETS} sockets`,
-    statuses: Object.entries(statuses)
+  record(
+    `Overload, ${FLOOD_SOCKETS} sockets`,
+    [],
+    Object.entries(statuses)
       .map(([status, count]) => `${status}×${count}`)
       .join(' '),
-    'slowest ms': slowestMs,
-    'recovered s': Number(((performance.now() - begun) / 1_000).toFixed(2)),
-    beside: `live ≤ ${liveMs} ms, on a new connection ≤ ${newcomerMs} ms; RSS ${before} → at most ${memory('VmHWM')} MiB; then median ${calm.toFixed(1)} ms`,
-  });
+    `slowest ${slowestMs} ms; recovered in ${((performance.now() - begun) / 1_000).toFixed(2)} s`,
+    `live ≤ ${liveMs} ms, on a new connection ≤ ${newcomerMs} ms; then median ${calm.toFixed(1)} ms`,
+    `RSS ${before} → at most ${memory('VmHWM')} MiB`,
+  );
   expect(wrong).toEqual([]);
   expect(Object.keys(statuses).filter((status) => !['200', '201', '503'].includes(status))).toEqual([]);
   expect(countStatuses(live.outcomes)).toBe(`200×${live.outcomes.length}`);

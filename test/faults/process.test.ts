@@ -37,14 +37,12 @@ test('A service killed with -9 loses no acknowledged write, and a retry under it
     [keyed.map(({ text }) => text)],
   );
   await second.stop();
-  record({
-    fault: 'Service killed',
-    statuses: countStatuses(load.outcomes),
-    'recovered s': Number(recoveredS.toFixed(2)),
-    acknowledged: load.acknowledged.length,
-    missing,
-    beside: `${keyed.length} keys tried again: ${countStatuses(retried)}, ${rows.length} rows`,
-  });
+  record(
+    'Service killed',
+    load.outcomes,
+    `recovered in ${recoveredS.toFixed(2)} s; ${load.acknowledged.length} acknowledged; ${missing} missing`,
+    `${keyed.length} keys tried again: ${countStatuses(retried)}, ${rows.length} rows`,
+  );
   expect([missing, load.acknowledged.length > 100]).toEqual([0, true]);
   expect(rows).toHaveLength(keyed.length);
   expect(rows.filter(({ count }) => count !== 1)).toEqual([]);
@@ -69,7 +67,6 @@ async function retry(service: Service, key: string, outcomes: Outcome[]): Promis
   return retried;
 }
 
-/** Retries that failed, or whose answer differs from the first one. */
 function differencesOf(before: Outcome[], after: Outcome[]): string[] {
   return before.flatMap(({ status, body }, i) => {
     const again = after[i]!;
@@ -93,13 +90,12 @@ test('SIGTERM under load lets every accepted request finish, and the process end
   const missing = await countMissing(database.url, load.acknowledged);
   // A client whose connection is refused was never accepted.
   const accepted = load.outcomes.filter(({ failure }) => failure !== 'ECONNREFUSED');
-  record({
-    fault: 'SIGTERM under load',
-    statuses: countStatuses(accepted),
-    acknowledged: load.acknowledged.length,
-    missing,
-    beside: `exit ${code} after ${seconds.toFixed(2)} s; ready ${readinessStatus}`,
-  });
+  record(
+    'SIGTERM under load',
+    accepted,
+    `${load.acknowledged.length} acknowledged; ${missing} missing`,
+    `exit ${code} after ${seconds.toFixed(2)} s; ready ${readinessStatus}`,
+  );
   expect(faultyOf(accepted)).toEqual([]);
   expect([code, missing, readinessStatus]).toEqual([0, 0, 503]);
   expect(seconds).toBeLessThan(10);

@@ -39,15 +39,16 @@ afterAll(async () => {
   await primary.stop();
 });
 
-/** Two instances that read from the replicas. */
 async function startTwo(...replicas: DatabaseServer[]): Promise<void> {
-  const env = {
-    DATABASE_URL: primary.url,
-    DATABASE_REPLICA_URLS: replicas.map(({ url }) => url).join(),
-    ROLE: 'api',
-  };
-  services.push(...(await Promise.all([startService(env), startService(env)])));
+  const urls = replicas.map(({ url }) => url).join();
+  await Promise.all([start(urls, { ROLE: 'api' }), start(urls, { ROLE: 'api' })]);
   await sleep(500);
+}
+
+async function start(replicas: string, env: Record<string, string>): Promise<Service> {
+  const service = await startService({ DATABASE_URL: primary.url, DATABASE_REPLICA_URLS: replicas, ...env });
+  services.push(service);
+  return service;
 }
 
 /** How often a server has used an index on animals: once for each page. */
@@ -57,14 +58,12 @@ const countPages = (server: DatabaseServer) =>
     `SELECT sum(pg_stat_get_numscans(indexrelid)) AS count FROM pg_index WHERE indrelid = 'pets'::regclass`,
   );
 
-/** How often a server has read categories. */
 const countScans = (server: DatabaseServer) =>
   counted(
     server,
     `SELECT seq_scan + idx_scan AS count FROM pg_stat_user_tables WHERE relname = 'categories'`,
   );
 
-/** How many statements a server has refused. */
 const countRefusals = (server: DatabaseServer) =>
   counted(server, 'SELECT xact_rollback AS count FROM pg_stat_database WHERE datname = current_database()');
 
@@ -72,6 +71,26 @@ async function counted({ url }: DatabaseServer, sql: string): Promise<number> {
   // A server session publishes its counts at most a second after it has ended a transaction.
   await sleep(1_500);
   return Number((await query<{ count: string }>(url, sql))[0]!.count);
+}
+
+/** Waits until the current replica reads categories for a request. */
+const untilRead = (read: () => Promise<number>) =>
+  eventually(async () => {
+    const before = await countScans(current);
+    await read();
+    return (await countScans(current)) > before;
+  });
+
+/** The scans of categories since, by the replica and by the primary, once there are as many as expected. */
+async function scansSince(before: number[], count: number): Promise<number[]> {
+  let scans: number[] = [];
+  // An idle session publishes its counts after up to ten seconds.
+  await eventually(async () => {
+    const after = await Promise.all([current, primary].map(countScans));
+    scans = after.map((all, i) => all - before[i]!);
+    return scans[0]! + scans[1]! >= count;
+  });
+  return scans;
 }
 
 /** Runs `work`, and returns the share of the pages read meanwhile that a replica has read, from 0 to 1. */
@@ -96,7 +115,6 @@ async function writeThenRead(i: number): Promise<Outcome[]> {
   return read.status === 200 && JSON.parse(read.body)[0]?.id === id ? [] : [read];
 }
 
-/** The stale answers, if any. */
 async function stalePairs(count: number): Promise<Outcome[]> {
   let next = 0;
   const stale: Outcome[] = [];
@@ -107,7 +125,6 @@ async function stalePairs(count: number): Promise<Outcome[]> {
   return stale;
 }
 
-/** Reads pages from both instances until stopped. */
 const readOn = () =>
   new ReadLoad(
     services.map(({ url }) => url),
@@ -121,11 +138,11 @@ test.each([
   await startTwo(one());
   let stale: Outcome[] = [];
   const share = await shareOf(one(), async () => (stale = await stalePairs(pairs)));
-  record({
-    fault: `Replica ${name}`,
-    statuses: '',
-    beside: `${stale.length} of ${pairs} reads right after a write stale; ${percent(share)} by the replica`,
-  });
+  record(
+    `Replica ${name}`,
+    [],
+    `${stale.length} of ${pairs} reads right after a write stale; ${percent(share)} by the replica`,
+  );
   expect(stale).toEqual([]);
   // A busy machine may keep a current replica behind for more than a moment.
   if (one() === current) expect(share).toBeGreaterThan(0.3);
@@ -139,19 +156,13 @@ test('Lists are read from a current replica', async () => {
     await sleep(2_000);
     await reading.stop();
   });
-  record({ fault: 'None', statuses: '', beside: `${percent(share)} of lists by the replica` });
+  record('None', [], `${percent(share)} of lists by the replica`);
   expect(share).toBeGreaterThan(0.9);
 });
 
 test('A replica that refuses a statement is asked for the next list too, and the primary answers', async () => {
   // Sessions that find no table.
-  const replicaUrl = `${current.url}?options=-c%20search_path%3Dnone`;
-  const service = await startService({
-    DATABASE_URL: primary.url,
-    DATABASE_REPLICA_URLS: replicaUrl,
-    ROLE: 'api',
-  });
-  services.push(service);
+  const service = await start(`${current.url}?options=-c%20search_path%3Dnone`, { ROLE: 'api' });
   // On a busy machine a new connection may come too late, after which the replica is not used for a moment.
   await eventually(async () => {
     const before = await countRefusals(current);
@@ -163,19 +174,9 @@ test('A replica that refuses a statement is asked for the next list too, and the
 
 test('A wait for a connection to the replica, which other lists hold, is no failure of the replica', async () => {
   const slow = await Proxy.start(current.url);
-  const service = await startService({
-    DATABASE_URL: primary.url,
-    DATABASE_REPLICA_URLS: slow.url,
-    DATABASE_POOL_SIZE: '1',
-    ROLE: 'api',
-  });
-  services.push(service);
+  const service = await start(slow.url, { DATABASE_POOL_SIZE: '1', ROLE: 'api' });
   const read = async (path: string) => (await exchange(service.url, { path, key }, agent)).status;
-  await eventually(async () => {
-    const before = await countScans(current);
-    await read('/v1/categories');
-    return (await countScans(current)) > before;
-  });
+  await untilRead(() => read('/v1/categories'));
   // Of twenty lists at once, the last wait for longer than a replica has to answer.
   slow.delay(8);
   // A replica that falls behind for a moment is not used either.
@@ -186,32 +187,16 @@ test('A wait for a connection to the replica, which other lists hold, is no fail
       expect(new Set(await Promise.all(different))).toEqual(new Set([200]));
       expect(await read('/v1/categories')).toBe(200);
     }
-    let shares: number[] = [];
-    // An idle session publishes its counts after up to ten seconds.
-    await eventually(async () => {
-      const after = await Promise.all([current, primary].map(countScans));
-      shares = after.map((count, i) => count - before[i]!);
-      return shares[0]! + shares[1]! >= 5;
-    });
-    return shares[0] === 5;
+    return (await scansSince(before, 5))[0] === 5;
   }, 60_000);
   slow.stop();
 }, 90_000);
 
 test('A primary that does not tell its position is no failure of the replica, which is read as soon as it does', async () => {
   const between = await Proxy.start(primary.url);
-  const service = await startService({
-    DATABASE_URL: between.url,
-    DATABASE_REPLICA_URLS: current.url,
-    ROLE: 'api',
-  });
-  services.push(service);
+  const service = await start(current.url, { DATABASE_URL: between.url, ROLE: 'api' });
   const read = async () => (await exchange(service.url, { path: '/v1/categories', key }, agent)).status;
-  await eventually(async () => {
-    const before = await countScans(current);
-    await read();
-    return (await countScans(current)) > before;
-  });
+  await untilRead(read);
   const before = await Promise.all([current, primary].map(countScans));
   // A key that was just looked up needs no primary.
   expect(await read()).toBe(200);
@@ -222,14 +207,7 @@ test('A primary that does not tell its position is no failure of the replica, wh
   await between.mend();
   await eventually(async () => (await read()) === 200);
   for (let i = 1; i < LISTS; i++) expect(await read()).toBe(200);
-  // An idle session publishes its counts after up to ten seconds.
-  let shares: number[] = [];
-  await eventually(async () => {
-    const after = await Promise.all([current, primary].map(countScans));
-    shares = after.map((count, i) => count - before[i]!);
-    return shares[0]! + shares[1]! >= LISTS;
-  });
-  expect(shares[1]).toBe(0);
+  expect((await scansSince(before, LISTS))[1]).toBe(0);
   between.stop();
 });
 
@@ -249,12 +227,12 @@ test.each([
     const share = await shareOf(current, () => sleep(1_000));
     await reading.stop();
     const slowest = Math.round(Math.max(...reading.outcomes.map(durationOf)));
-    record({
-      fault: `Replica ${name}`,
-      statuses: countStatuses(reading.outcomes),
-      'slowest ms': slowest,
-      beside: `then ${percent(share)} of lists by the replica`,
-    });
+    record(
+      `Replica ${name}`,
+      reading.outcomes,
+      `slowest ${slowest} ms`,
+      `then ${percent(share)} of lists by the replica`,
+    );
     expect(countStatuses(reading.outcomes)).toBe(`200×${reading.outcomes.length}`);
     expect(slowest).toBeLessThan(PATIENCE_MS);
     expect(share).toBeGreaterThan(0.8);
@@ -264,11 +242,7 @@ test.each([
 test('A service starts while its replicas are away, and does not use a server that is not a replica of its database', async () => {
   const stranger = await DatabaseServer.start();
   const away = 'postgresql://nobody@127.0.0.1:1/petstore';
-  const service = await startService({
-    DATABASE_URL: primary.url,
-    DATABASE_REPLICA_URLS: `${away},${stranger.url}`,
-  });
-  services.push(service);
+  const service = await start(`${away},${stranger.url}`, {});
   await sleep(5_000);
   const { status } = await exchange(service.url, { path: '/v1/pets', key }, agent);
   await stranger.stop();

@@ -4,7 +4,7 @@ import { freePorts } from '../support/ports.js';
 import { type Service, startService } from '../../src/testing/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { countMissing, durationOf, PATIENCE_MS } from './support/fault.js';
-import { countStatuses, record } from './support/figures.js';
+import { record } from './support/figures.js';
 import { Haproxy, hasHaproxy } from '../support/haproxy.js';
 import { ReadLoad, WriteLoad } from './support/load.js';
 
@@ -42,14 +42,12 @@ afterAll(() => database.stop());
     const failed = all.filter(({ status }) => status < 200 || status > 299);
     const missing = await countMissing(database.url, writes.acknowledged);
     const slowest = Math.round(Math.max(...all.map(durationOf)));
-    record({
-      fault: `${ROUNDS * ports.length} restarts behind HAProxy`,
-      statuses: countStatuses(all),
-      'slowest ms': slowest,
-      acknowledged: writes.acknowledged.length,
-      missing,
-      beside: `${all.length} requests, ${failed.length} failed`,
-    });
+    record(
+      `${ROUNDS * ports.length} restarts behind HAProxy`,
+      all,
+      `slowest ${slowest} ms; ${writes.acknowledged.length} acknowledged; ${missing} missing`,
+      `${all.length} requests, ${failed.length} failed`,
+    );
     expect(
       failed.map(({ method, path, status, failure, body }) => [method, path, status, failure ?? body]),
     ).toEqual([]);

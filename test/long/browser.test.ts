@@ -2,44 +2,25 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type Browser,
-  type BrowserContextOptions,
-  chromium,
-  type Locator,
-  type Page,
-  type Response,
-} from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
 import { document, operations } from '../../src/testing/document.js';
 import { type Service, startService } from '../../src/testing/service.js';
 import { executablePath } from '../support/chromium.js';
 import { eventually } from '../support/npm.js';
 import { freePorts } from '../support/ports.js';
-import { KNOWN } from '../support/signing-in.js';
+import { blockOf, keptBy, press, sentWith, summaryOf, visit as visitWith } from '../support/swagger-ui.js';
 
 // What the browser would fetch of its own accord must not pass for a request of the page.
 const ARGS = [
-  'disable-gpu',
-  'force-prefers-reduced-motion',
-  'disable-smooth-scrolling',
-  'disable-quic',
-  'disable-component-update',
-  'disable-sync',
-  'no-first-run',
+  ...['disable-gpu', 'force-prefers-reduced-motion', 'disable-smooth-scrolling', 'disable-quic'],
+  ...['disable-component-update', 'disable-sync', 'no-first-run'],
 ];
 
 const SLOW = 240_000;
 
-/** A page that is open, and what went wrong on it. */
-interface Visit {
-  page: Page;
-  troubles: string[];
-}
-
 /** Finds faults of accessibility in a page (WCAG); runs there. */
 let axe: string;
 let folder: string;
-/** On its embedded database, so with a demo key. */
 let service: Service;
 let browser: Browser;
 
@@ -49,7 +30,7 @@ let browser: Browser;
     folder = await mkdtemp(join(tmpdir(), 'petstore-browser-'));
     service = await startService({ DATABASE_URL: '', DATA_DIR: join(folder, 'data') });
     browser = await chromium.launch({ executablePath, args: ARGS.map((name) => `--${name}`) });
-  }, SLOW);
+  });
   afterEach(() => Promise.all(browser.contexts().map((context) => context.close())));
   afterAll(async () => {
     await browser?.close();
@@ -58,130 +39,107 @@ let browser: Browser;
   });
 
   describe('Swagger UI', () => {
-    test(
-      'opens every operation, with nothing from elsewhere and no error',
-      async () => {
-        const { page, troubles } = await visit();
-        const ids = await page.locator('.opblock').evaluateAll((found) => found.map(({ id }) => id));
-        const expected = document.tags
-          .map(({ name }: { name: string }) => name)
-          .flatMap((tag: string) =>
-            operations
-              .filter(({ operation }) => operation.tags.includes(tag))
-              .map(({ operation }) => `operations-${tag}-${operation.operationId}`),
-          );
-        // Below them is what the service sends by itself.
-        expect(ids.slice(0, expected.length)).toEqual(expected);
-        await page
-          .locator('.opblock-summary-control')
-          .evaluateAll((found) => found.forEach((one) => one.click()));
-        await page
-          .locator('.execute')
-          .nth(operations.length - 1)
-          .waitFor({ timeout: SLOW });
-        expect(await page.locator('body').textContent()).not.toMatch(/could not render|resolver error/i);
-        expect(troubles).toEqual([]);
-      },
-      SLOW,
-    );
+    test('opens every operation, with nothing from elsewhere and no error', async () => {
+      const { page, troubles } = await visit();
+      const ids = await page.locator('.opblock').evaluateAll((found) => found.map(({ id }) => id));
+      const expected = document.tags
+        .map(({ name }: { name: string }) => name)
+        .flatMap((tag: string) =>
+          operations
+            .filter(({ operation }) => operation.tags.includes(tag))
+            .map(({ operation }) => `operations-${tag}-${operation.operationId}`),
+        );
+      // Below them is what the service sends by itself.
+      expect(ids.slice(0, expected.length)).toEqual(expected);
+      await page
+        .locator('.opblock-summary-control')
+        .evaluateAll((found) => found.forEach((one) => one.click()));
+      await page
+        .locator('.execute')
+        .nth(operations.length - 1)
+        .waitFor({ timeout: SLOW });
+      expect(await page.locator('body').textContent()).not.toMatch(/could not render|resolver error/i);
+      expect(troubles).toEqual([]);
+    });
 
-    test(
-      'answers 201 three clicks after nothing: an account and a key are made with the first, and kept in its memory alone',
-      async () => {
-        const { page, troubles } = await visit();
-        await getKey(page);
-        await summaryOf(page, 'createPet').click();
-        const answer = await press(page, 'createPet');
-        expect([answer.status(), await sentWith(answer)]).toEqual([201, expect.stringMatching(/^Bearer p/)]);
-        // The account opens what a key does not.
-        expect((await execute(page, 'listApiKeys')).body).toMatchObject([{ name: 'For Swagger UI' }]);
-        expect(await page.evaluate(KEPT)).not.toContain('petstore_');
-        expect(troubles).toEqual([]);
-        await page.reload();
-        expect(await sentWith(await press(page, 'listPets'))).toBeUndefined();
-      },
-      SLOW,
-    );
+    test('answers 201 three clicks after nothing: an account and a key are made with the first, and kept in its memory alone', async () => {
+      const { page, troubles } = await visit();
+      await getKey(page);
+      await summaryOf(page, 'createPet').click();
+      const answer = await press(page, 'createPet');
+      expect([answer.status(), await sentWith(answer)]).toEqual([201, expect.stringMatching(/^Bearer p/)]);
+      // The account opens what a key does not.
+      const keys: unknown = await (await press(page, 'listApiKeys')).json();
+      expect(keys).toMatchObject([{ name: 'For Swagger UI' }]);
+      expect(await keptBy(page)).not.toContain('petstore_');
+      expect(troubles).toEqual([]);
+      await page.reload();
+      expect(await sentWith(await press(page, 'listPets'))).toBeUndefined();
+    });
 
-    test(
-      'gets a key of the server that is chosen',
-      async () => {
-        const [PORT] = await freePorts(1);
-        const staging = `http://127.0.0.1:${PORT}/v1`;
-        const here = await startService({ STAGING_URL: staging });
-        const other = await startService({ PORT: String(PORT), CORS_ORIGINS: here.url });
-        try {
-          const { page } = await visit({ at: `${here.url}/docs` });
-          await page.locator('.servers select').selectOption(staging);
-          await page.getByRole('button', { name: 'Get a key' }).click();
-          await says(page, `A new account at ${staging} and its API key are filled in.`);
-          await summaryOf(page, 'listPets').click();
-          const answer = await press(page, 'listPets');
-          expect([answer.url().startsWith(staging), answer.status()]).toEqual([true, 200]);
-          await other.stop();
-          await page.getByRole('button', { name: 'Get a key' }).click();
-          await says(page, `There was no answer from ${staging}/accounts.`);
-        } finally {
-          await Promise.all([here.stop(), other.stop()]);
-        }
-      },
-      SLOW,
-    );
+    test('gets a key of the server that is chosen', async () => {
+      const [PORT] = await freePorts(1);
+      const staging = `http://127.0.0.1:${PORT}/v1`;
+      const here = await startService({ STAGING_URL: staging });
+      const other = await startService({ PORT: String(PORT), CORS_ORIGINS: here.url });
+      try {
+        const { page } = await visit({ at: `${here.url}/docs` });
+        await page.locator('.servers select').selectOption(staging);
+        await page.getByRole('button', { name: 'Get a key' }).click();
+        await says(page, `A new account at ${staging} and its API key are filled in.`);
+        await summaryOf(page, 'listPets').click();
+        const answer = await press(page, 'listPets');
+        expect([answer.url().startsWith(staging), answer.status()]).toEqual([true, 200]);
+        await other.stop();
+        await page.getByRole('button', { name: 'Get a key' }).click();
+        await says(page, `There was no answer from ${staging}/accounts.`);
+      } finally {
+        await Promise.all([here.stop(), other.stop()]);
+      }
+    });
 
-    test(
-      'takes the demo key that the start has printed, and nothing of it stays in the browser',
-      async () => {
-        const [, key] = /Demo key +(\S+)/.exec(service.output())!;
-        const { page, troubles } = await visit();
-        await page.locator('.auth-wrapper .authorize').first().click();
-        const dialog = page.locator('.auth-container', { hasText: 'bearerAuth' });
-        await dialog.locator('input').fill(key!);
-        await dialog.getByRole('button', { name: 'Apply credentials' }).click();
-        await page.locator('.close-modal').click();
-        const answer = await press(page, 'createPet');
-        expect([answer.status(), await sentWith(answer)]).toEqual([201, `Bearer ${key}`]);
-        expect(await page.evaluate(KEPT)).not.toContain('petstore_');
-        expect(await historyOf(page)).not.toContain(key);
-        expect(troubles).toEqual([]);
-      },
-      SLOW,
-    );
+    test('takes the demo key that the start has printed, and nothing of it stays in the browser', async () => {
+      const [, key] = /Demo key +(\S+)/.exec(service.output())!;
+      const { page, troubles } = await visit();
+      await page.locator('.auth-wrapper .authorize').first().click();
+      const dialog = page.locator('.auth-container', { hasText: 'bearerAuth' });
+      await dialog.locator('input').fill(key!);
+      await dialog.getByRole('button', { name: 'Apply credentials' }).click();
+      await page.locator('.close-modal').click();
+      const answer = await press(page, 'createPet');
+      expect([answer.status(), await sentWith(answer)]).toEqual([201, `Bearer ${key}`]);
+      expect(await keptBy(page)).not.toContain('petstore_');
+      expect(await historyOf(page)).not.toContain(key);
+      expect(troubles).toEqual([]);
+    });
 
-    test(
-      'is worked by keyboard alone, from nothing to a 201',
-      async () => {
-        const { page } = await visit();
-        await tabTo(page, page.getByRole('button', { name: 'Get a key' }));
-        await page.keyboard.press('Enter');
-        await says(page, 'its API key are filled in.');
-        await tabTo(page, summaryOf(page, 'createPet'));
-        await page.keyboard.press('Enter');
-        const execution = blockOf(page, 'createPet').getByRole('button', { name: 'Execute' });
-        await execution.waitFor();
-        await tabTo(page, execution);
-        const answered = page.waitForResponse(`${service.url}/v1/pets`);
-        await page.keyboard.press('Enter');
-        expect((await answered).status()).toBe(201);
-      },
-      SLOW,
-    );
+    test('is worked by keyboard alone, from nothing to a 201', async () => {
+      const { page } = await visit();
+      await tabTo(page, page.getByRole('button', { name: 'Get a key' }));
+      await page.keyboard.press('Enter');
+      await says(page, 'its API key are filled in.');
+      await tabTo(page, summaryOf(page, 'createPet'));
+      await page.keyboard.press('Enter');
+      const execution = blockOf(page, 'createPet').getByRole('button', { name: 'Execute' });
+      await execution.waitFor();
+      await tabTo(page, execution);
+      const answered = page.waitForResponse(`${service.url}/v1/pets`);
+      await page.keyboard.press('Enter');
+      expect((await answered).status()).toBe(201);
+    });
   });
 
   describe('the reference', () => {
-    test(
-      'leads to each operation in Swagger UI',
-      async () => {
-        const { page } = await visit({ at: `${service.url}/reference` });
-        const links = await page
-          .locator('.try')
-          .evaluateAll((found) => found.map((one) => one.getAttribute('href')));
-        const places = operations.map(({ operation }) => `${operation.tags[0]}/${operation.operationId}`);
-        expect(new Set(links)).toEqual(new Set(places.map((place) => `docs#/${place}`)));
-        await page.getByRole('link', { name: 'Try it out: Add an animal' }).click();
-        await blockOf(page, 'createPet').getByRole('button', { name: 'Execute' }).waitFor();
-      },
-      SLOW,
-    );
+    test('leads to each operation in Swagger UI', async () => {
+      const { page } = await visit({ at: `${service.url}/reference` });
+      const links = await page
+        .locator('.try')
+        .evaluateAll((found) => found.map((one) => one.getAttribute('href')));
+      const places = operations.map(({ operation }) => `${operation.tags[0]}/${operation.operationId}`);
+      expect(new Set(links)).toEqual(new Set(places.map((place) => `docs#/${place}`)));
+      await page.getByRole('link', { name: 'Try it out: Add an animal' }).click();
+      await blockOf(page, 'createPet').getByRole('button', { name: 'Execute' }).waitFor();
+    });
 
     test('says everything without JavaScript: fields, limits, values, answers, errors and samples', async () => {
       const { page } = await visit({ at: `${service.url}/reference`, javaScriptEnabled: false });
@@ -215,17 +173,13 @@ let browser: Browser;
       await eventually(async () => (await shown.textContent())!.includes('await fetch'));
     });
 
-    test(
-      'can be read within 1.5 s on a slow phone',
-      async () => {
-        // What else runs on the machine slows some of the visits; it makes none faster.
-        const times: number[] = [];
-        for (let i = 0; i < 5; i++) times.push(await timeToRead(`${service.url}/reference`));
-        console.log(`The reference is readable after ${times.join(', ')} ms.`);
-        expect(Math.min(...times)).toBeLessThan(1_500);
-      },
-      SLOW,
-    );
+    test('can be read within 1.5 s on a slow phone', async () => {
+      // What else runs on the machine slows some of the visits; it makes none faster.
+      const times: number[] = [];
+      for (let i = 0; i < 5; i++) times.push(await timeToRead(`${service.url}/reference`));
+      console.log(`The reference is readable after ${times.join(', ')} ms.`);
+      expect(Math.min(...times)).toBeLessThan(1_500);
+    });
   });
 
   test.each([
@@ -253,38 +207,12 @@ let browser: Browser;
       expect(await faultsOf(page, '[aria-label="API key"]')).toEqual([]);
       expect(troubles).toEqual([]);
     },
-    SLOW,
   );
 });
 
-/** Opens a page as a new visitor, and keeps watch over it. */
-async function visit({
-  at = `${service.url}/docs`,
-  ...options
-}: BrowserContextOptions & { at?: string } = {}): Promise<Visit> {
-  const { origin, pathname } = new URL(at);
-  const page = await (await browser.newContext(options)).newPage();
-  page.setDefaultTimeout(SLOW / 4);
-  const troubles: string[] = [];
-  page.on('request', (request) => {
-    if (!/^(data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin)
-      troubles.push(`left the service: ${request.url()}`);
-  });
-  page.on('requestfailed', (request) => troubles.push(`failed: ${request.url()}`));
-  page.on('response', (response) => {
-    if (response.status() >= 400) troubles.push(`${response.status()}: ${response.url()}`);
-  });
-  page.on('console', (line) => {
-    if (['error', 'warning'].includes(line.type()) && line.text() !== KNOWN)
-      troubles.push(`console: ${line.text()}`);
-  });
-  page.on('pageerror', (error) => troubles.push(`thrown: ${error.message}`));
-  await page.goto(at);
-  if (pathname === '/docs') await page.locator('.opblock').first().waitFor();
-  return { page, troubles };
-}
+const visit = ({ at = `${service.url}/docs`, ...options }: BrowserContextOptions & { at?: string } = {}) =>
+  visitWith(browser, at, { ...options, mayLeave: false });
 
-/** Waits until the page says so of the key. */
 async function says(page: Page, text: string): Promise<void> {
   await page.locator('[role=status]', { hasText: text }).waitFor();
 }
@@ -294,67 +222,15 @@ async function getKey(page: Page): Promise<void> {
   await says(page, 'its API key are filled in.');
 }
 
-function blockOf(page: Page, operationId: string): Locator {
-  return page.locator(`.opblock[id$="-${operationId}"]`);
-}
-
-function summaryOf(page: Page, operationId: string): Locator {
-  return blockOf(page, operationId).locator('.opblock-summary-control');
-}
-
 function articleOf(page: Page, operationId: string): Locator {
   return page.locator(`.operation[data-id="${operationId}"]`);
 }
 
-interface Entries {
-  /** What to enter for parameters, by their names. */
-  fields?: Record<string, string>;
-  /** What to enter as the body, in place of the example. */
-  body?: object;
-}
-
-/** Opens an operation if it is closed, fills it in, and presses Execute. */
-async function press(
-  page: Page,
-  operationId: string,
-  { fields = {}, body }: Entries = {},
-): Promise<Response> {
-  const block = blockOf(page, operationId);
-  const button = block.getByRole('button', { name: 'Execute' });
-  if (!(await button.isVisible())) await summaryOf(page, operationId).click();
-  await button.waitFor();
-  for (const [name, value] of Object.entries(fields))
-    await block.locator(`tr[data-param-name="${name}"] input`).fill(value);
-  if (body) await block.locator('textarea').fill(JSON.stringify(body));
-  const answered = page.waitForResponse((response) => new URL(response.url()).pathname.startsWith('/v1/'));
-  await button.click();
-  const answer = await answered;
-  // The page has dealt with it when it shows it.
-  const id = (await answer.headerValue('x-request-id'))!;
-  await block.locator('.live-responses-table', { hasText: id }).waitFor();
-  return answer;
-}
-
-async function execute(page: Page, operationId: string, entries: Entries = {}) {
-  const answer = await press(page, operationId, entries);
-  return { status: answer.status(), body: JSON.parse((await answer.text()) || 'null') };
-}
-
-/** The credentials that were sent. */
-async function sentWith(answer: Response): Promise<string | undefined> {
-  return (await answer.request().allHeaders()).authorization;
-}
-
-/** Presses Tab until the focus is on an element. */
 async function tabTo(page: Page, element: Locator): Promise<void> {
   const isFocused = () => element.evaluate((one: PageElement) => one === one.ownerDocument.activeElement);
   for (let i = 0; i < 200 && !(await isFocused()); i++) await page.keyboard.press('Tab');
   expect(await isFocused()).toBe(true);
 }
-
-/** All that a browser keeps of a visit beside the memory of its page. */
-const KEPT =
-  'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state])';
 
 /** What the browser's history of a page has, the addresses that were opened among them. */
 async function historyOf(page: Page): Promise<string> {

@@ -72,7 +72,6 @@ async function paste(text: string): Promise<string> {
   return stdout + stderr;
 }
 
-/** The service on the data of a folder, as the documented line starts it to be moved. */
 async function serve(DATA_DIR: string): Promise<void> {
   const [, assignments] = /^(.*) npm start\n$/.exec(SERVE!)!;
   const env = Object.fromEntries(assignments!.split(' ').map((one) => one.split('=') as [string, string]));
@@ -149,5 +148,4 @@ async function fill({ api, key }: Told): Promise<string> {
     expect(await seen(api, other)).toEqual(before);
     await again.stop();
   },
-  300_000,
 );

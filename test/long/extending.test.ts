@@ -27,12 +27,7 @@ beforeAll(async () => {
     expect(await checkout.node('schematics/main.ts', ...args)).toMatchObject({ code: 0 });
   // What writing a module by hand takes.
   for (const folder of ['src', 'test']) checkout.add(`examples/kennel/${folder}`, folder);
-  checkout.insert(
-    MODULES,
-    '\n/** The features',
-    "import { KennelModule } from './kennel/kennel.module.js';\n",
-  );
-  checkout.insert(MODULES, '];', '  KennelModule,\n');
+  list(checkout, 'Kennel', './kennel/kennel.module.js');
 });
 afterAll(() => checkout.remove());
 
@@ -52,7 +47,7 @@ test('The service is what it was without their folders and tests, and their line
 test('The files of new:feature, and the kennel, pass the linters, the compiler, their own tests, and the tests of every operation', async () => {
   const paths = '^/(?:vets|medical-histories|dogs|photos|v2)';
   await expectToPass(checkout, NAMES, OTHERS, paths);
-}, 900_000);
+});
 
 /** A file of 2.0 with the changes that docs/versioning.md names. */
 const upgraded = (text: string) =>
@@ -74,41 +69,39 @@ const readdressed = (text: string) =>
     .replaceAll(/'\.\.\/(?:auth|pets)\/.*'/g, "'petstore/product'")
     .replaceAll(/'\.\/support\/.*'/g, "'petstore/testing'");
 
-/** A checkout that lists the appointments, with their files of a release beside it. */
-function withAppointments(version: string): { of: Checkout; old: string } {
+/** A checkout that lists the appointments, with the files of a release as they are after these changes. */
+function withAppointments(version: string, change: (text: string) => string): { of: Checkout; old: string } {
   const of = Checkout.copy();
-  of.insert(
-    MODULES,
-    '\n/** The features',
-    "import { AppointmentsModule } from './appointments/appointments.module.js';\n",
-  );
-  of.insert(MODULES, '];', '  AppointmentsModule,\n');
+  list(of, 'Appointments', './appointments/appointments.module.js');
   const archive = join(ROOT, `released/appointments-${version}.tar.gz`);
   execFileSync('tar', ['-xzf', archive, '-C', join(of.path, 'released')]);
-  return { of, old: 'released/appointments/' };
+  // Its module, errors and permissions as they are written now.
+  of.add('examples/appointments/src', 'src');
+  const old = 'released/appointments/';
+  for (const path of of.find(`${old}{src/*/*.{dto,entity,controller,service},test/*.test}.ts`))
+    of.write(path.slice(old.length), change(of.read(path)));
+  return { of, old };
+}
+
+/** Adds a module to the list of features, as its author does. */
+function list(of: Checkout, name: string, file: string): void {
+  of.insert(MODULES, '\n/** The features', `import { ${name}Module } from '${file}';\n`);
+  of.insert(MODULES, '];', `  ${name}Module,\n`);
 }
 
 test('A feature of 2.0 passes its own test with the changes that docs/versioning.md names, and no others', async () => {
-  const { of, old } = withAppointments('2.0.0');
-  // Its module, errors and permissions as they are written now.
-  of.add('examples/appointments/src', 'src');
-  for (const path of of.find(`${old}{src/*/*.{dto,entity,controller,service},test/*.test}.ts`))
-    of.write(path.slice(old.length), upgraded(of.read(path)));
+  const { of } = withAppointments('2.0.0', upgraded);
   await expectToPass(of, ['appointments'], [], '^/appointments');
   of.remove();
-}, 300_000);
+});
 
 test('A feature of 1.1 passes its own test with the changes that CHANGELOG.md names besides, and no others', async () => {
-  const { of, old } = withAppointments('1.1.0');
-  // Its module, errors and permissions as they are written now.
-  of.add('examples/appointments/src', 'src');
-  for (const path of of.find(`${old}{src/*/*.{dto,entity,controller,service},test/*.test}.ts`))
-    of.write(path.slice(old.length), readdressed(of.read(path)));
+  const { of, old } = withAppointments('1.1.0', readdressed);
   const migration = 'migrations/1800000000001-appointments.ts';
   of.write(`src/appointments/${migration}`, of.read(`${old}src/${migration}`));
   await expectToPass(of, ['appointments'], [], '^/appointments');
   of.remove();
-}, 300_000);
+});
 
 describe('nest generate, and the scripts of nest new, work as a Nest engineer knows them', () => {
   const NEST = 'node_modules/@nestjs/cli/bin/nest.js';
@@ -125,7 +118,6 @@ import { Public } from 'petstore/platform';
 test('runs', () => expect(sharedService().url).toMatch('http'));
 `;
 
-  /** A repository of `petstore new`, with the packages of this checkout. */
   function newRepository(): string {
     const folder = join(newFolder(), ODD);
     for (const [path, text] of repositoryFiles('clinic', manifest)) {
@@ -187,6 +179,5 @@ test('runs', () => expect(sharedService().url).toMatch('http'));
       const refused = await node(main);
       expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(REFUSED) });
     },
-    300_000,
   );
 });

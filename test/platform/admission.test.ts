@@ -12,7 +12,6 @@ import { eventually } from '../support/npm.js';
 let service: Service;
 let key: string;
 let account: Credentials;
-/** Of another account. */
 let others: string;
 const sockets: Socket[] = [];
 

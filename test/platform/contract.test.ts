@@ -16,6 +16,7 @@ import {
   exampleOf,
   isPublic,
   operations,
+  type Placed,
 } from '../../src/testing/document.js';
 import { isOfProduct } from '../support/product.js';
 import { PROVOKED, testEveryOperation } from '../../src/testing/every-operation.js';
@@ -83,13 +84,10 @@ describe('A failing database', () => {
 
   /** What asks the database for a key or an account; what a feature opens to everybody may not. */
   const checked = operations.filter((one) => !isPublic(one) || isOfProduct(one));
-  const everywhere = async (has: CallOptions): Promise<Answer[]> =>
-    Promise.all(
-      checked.map((one) =>
-        call(service, one.method, addressOf(one), { ...credentialsFor(one, has), ...contentOf(one) }),
-      ),
-    );
-  /** The credentials of an account that may be closed. */
+  const everywhere = (has: CallOptions): Promise<Answer[]> => {
+    const optionsOf = (one: Placed) => ({ ...credentialsFor(one, has), ...contentOf(one) });
+    return Promise.all(checked.map((one) => call(service, one.method, addressOf(one), optionsOf(one))));
+  };
   const credentials = async () => {
     const account = await createCheapAccount({ ...service, databaseUrl });
     return { account, key: await createKey(service, account) };
@@ -118,6 +116,7 @@ describe('A failing database', () => {
     await eventually(async () => (await everywhere(has)).every(({ status }) => status !== 503));
   });
 
+  const READ_ONLY = 'default_transaction_read_only';
   /** Sets or resets something of the database, and ends its sessions. It is done from another one: this may be read only. */
   const alter = async (change: string) => {
     const name = new URL(databaseUrl).pathname.slice(1);
@@ -129,11 +128,7 @@ describe('A failing database', () => {
   test.each<[string, () => unknown, () => unknown]>([
     ['is gone', () => proxy.stop(), () => proxy.mend()],
     ['is silent', () => proxy.swallow(), () => (proxy.stop(), proxy.pass(), proxy.mend())],
-    [
-      'cannot be written',
-      () => alter('SET default_transaction_read_only = on'),
-      () => alter('RESET default_transaction_read_only'),
-    ],
+    ['cannot be written', () => alter(`SET ${READ_ONLY} = on`), () => alter(`RESET ${READ_ONLY}`)],
   ])(
     'that %s makes the service not ready, and is written within 2 s of its address leading to another server',
     async (_how, lose, lead) => {
@@ -241,15 +236,12 @@ describe('A failing database', () => {
     await eventually(useAll);
     expect([...failed.reads, ...failed.writes].filter(({ status }) => status !== 503)).toEqual([]);
     // A read may be too late on a busy machine, but not because of its statement.
+    const logged = () => service.output().split('\n');
     const reasonOf = ({ headers }: Answer) =>
-      service
-        .output()
-        .split('\n')
-        .find((line) => line.includes(headers.get('x-request-id')!) && line.includes('unavailable: '));
+      logged().find((line) => line.includes(headers.get('x-request-id')!) && line.includes('unavailable: '));
     await eventually(() => failed.reads.every(reasonOf));
-    expect(failed.reads.map(reasonOf).filter((line) => /cached plan|prepared statement/.test(line!))).toEqual(
-      [],
-    );
+    const reasons = failed.reads.map(reasonOf);
+    expect(reasons.filter((line) => /cached plan|prepared statement/.test(line!))).toEqual([]);
   });
 
   test('that lacks a table makes every operation answer 500, disclosing nothing', async () => {

@@ -52,18 +52,9 @@ describe('Every route', () => {
     // Below `/docs` are Swagger UI's own files.
     const others = open.filter((route) => !/^GET \/(?:guides|docs)\//.test(route));
     expect([...new Set(others)].toSorted()).toEqual([
-      'GET /',
-      'GET /assets/:version/:name',
-      'GET /docs',
-      'GET /favicon.ico',
-      'GET /guides',
-      'GET /health/live',
-      'GET /health/ready',
-      'GET /metrics',
-      'GET /openapi.json',
-      'GET /openapi.yaml',
-      'GET /reference',
-      'POST /v1/accounts',
+      ...['GET /', 'GET /assets/:version/:name', 'GET /docs', 'GET /favicon.ico', 'GET /guides'],
+      ...['GET /health/live', 'GET /health/ready', 'GET /metrics', 'GET /openapi.json'],
+      ...['GET /openapi.yaml', 'GET /reference', 'POST /v1/accounts'],
     ]);
     const ofGuides = guides.map((name) => `GET /guides/${name.replace('.md', '')}`);
     expect(open.filter((route) => route.startsWith('GET /guides/')).toSorted()).toEqual(ofGuides.toSorted());
@@ -174,7 +165,6 @@ describe('Every operation', () => {
 
 const PAGES = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md']);
 
-/** The anchors of a page, as GitHub makes them of its headings. */
 const anchorsOf = (page: string) =>
   [...readFileSync(page, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
     heading!

@@ -101,12 +101,8 @@ test('A schema in front of the schema of the tables is refused: migrations would
   const name = new URL(url).pathname.slice(1);
   await query(url, `CREATE SCHEMA other; ALTER DATABASE ${name} SET search_path = other, public`);
   const { code, stderr } = await runNode(['dist/src/main.js'], { env: { DATABASE_URL: url, PORT: '0' } });
-  expect({ code, stderr }).toEqual({
-    code: 1,
-    stderr: expect.stringContaining(
-      'The tables are in the schema public, but search_path has other in front',
-    ),
-  });
+  const why = 'The tables are in the schema public, but search_path has other in front';
+  expect([code, stderr]).toEqual([1, expect.stringContaining(why)]);
   const tables = `SELECT FROM pg_tables WHERE schemaname = 'other'`;
   expect(await query(url, tables)).toEqual([]);
 });
@@ -120,6 +116,8 @@ describe('A database that cannot be used ends the start with a line that names t
     for (const grant of grants) await query(url, grant(role));
     return Object.assign(new URL(url), { username: role, password: PASSWORD }).href;
   };
+  const empty = async () => withRole(await createDatabase());
+  const migrated = async () => withRole(await createDatabase('TEMPLATE migrated'));
   const inPublic = (role: string) => `GRANT ALL ON SCHEMA public TO ${role}`;
 
   test.each<[string, RegExp, () => Promise<string>]>([
@@ -128,21 +126,13 @@ describe('A database that cannot be used ends the start with a line that names t
     ['?sslmode=verify-full&sslrootcert=/nowhere.pem', /\/nowhere\.pem.*sslrootcert/, () => createDatabase()],
     ['?sslrootcert=system', /system.*sslrootcert/, () => createDatabase()],
     ['?options=endpoint%3Dep-x', /endpoint=ep-x.*options/, () => createDatabase()],
-    [
-      '',
-      /denied for schema public.*GRANT USAGE ON SCHEMA public/,
-      async () => withRole(await createDatabase()),
-    ],
+    ['', /denied for schema public.*GRANT USAGE ON SCHEMA public/, empty],
     [
       '',
       /denied for database .*GRANT CREATE ON DATABASE/,
       async () => withRole(await createDatabase(), inPublic),
     ],
-    [
-      '',
-      /denied for table migrations.*GRANT SELECT, INSERT, UPDATE, DELETE/,
-      async () => withRole(await createDatabase('TEMPLATE migrated')),
-    ],
+    ['', /denied for table migrations.*GRANT SELECT, INSERT, UPDATE, DELETE/, migrated],
   ])('%s %s', async (parameters, line, database) => {
     const env = { DATABASE_URL: `${await database()}${parameters}`, PORT: '0' };
     const { code, stderr } = await runNode(['dist/src/main.js'], { env });
@@ -188,18 +178,13 @@ test('A new connection is prepared in one round trip', async () => {
 
 describe('The doctor', () => {
   test('finds nothing wrong with a database that is migrated', async () => {
-    const { code, stdout, stderr } = await doctor({
-      DATABASE_URL: await createDatabase('TEMPLATE migrated'),
-    });
-    expect([code, stderr]).toEqual([0, '']);
-    expect(stdout).toBe(
-      [
-        ...['settings', 'database server', 'schema', 'rights', 'time-outs and pooler', 'replicas'],
-        ...['file descriptors', 'identity provider'],
-      ]
-        .map((name) => `ok       ${name}\n`)
-        .join(''),
-    );
+    const names = [
+      ...['settings', 'database server', 'schema', 'rights', 'time-outs and pooler', 'replicas'],
+      ...['file descriptors', 'identity provider'],
+    ];
+    const stdout = names.map((name) => `ok       ${name}\n`).join('');
+    const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
+    expect(await doctor(env)).toEqual({ code: 0, stdout, stderr: '' });
   });
 
   test('says what is wrong and what to do: the server, the schema, rights, replicas, the issuer', async () => {

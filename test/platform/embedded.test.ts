@@ -28,14 +28,8 @@ function urlOf(dataDir: string): string {
 /** What a shell may have for another server, or another program. */
 const OTHERS = {
   ...{ PGSSLMODE: 'require', PGOPTIONS: '-c no_such=x', PGSERVICE: 'none', PGHOST: '192.0.2.1', PGPORT: '1' },
-  ...{
-    PGUSER: 'nobody',
-    PGPASSWORD: 'x',
-    PGDATABASE: 'none',
-    PGDATA: '/nowhere',
-    PGCLIENTENCODING: 'LATIN1',
-  },
-  ...{ PGSSLNEGOTIATION: 'direct', LC_ALL: 'tr_TR.UTF-8', LD_PRELOAD: '/nowhere.so', HOST: '' },
+  ...{ PGUSER: 'nobody', PGPASSWORD: 'x', PGDATABASE: 'none', PGDATA: '/nowhere', HOST: '' },
+  ...{ PGCLIENTENCODING: 'LATIN1', PGSSLNEGOTIATION: 'direct', LC_ALL: 'tr_TR.UTF-8', LD_PRELOAD: '/no.so' },
 };
 
 describe('The embedded PostgreSQL that is killed', () => {
@@ -142,29 +136,21 @@ describe('A data folder', () => {
     expect(postgresOn(DATA_DIR)).toEqual([]);
   });
 
-  test.each<[string, RegExp, (path: string) => void]>([
-    [
-      'of another PostgreSQL',
-      / is of PostgreSQL 15, and this release brings \d+\. .*pg_dump and pg_restore/,
-      (path) => {
-        fs.mkdirSync(join(path, 'postgres'), { recursive: true });
-        fs.writeFileSync(join(path, 'postgres/PG_VERSION'), '15\n');
-      },
-    ],
-    [
-      'of something else',
-      /postgres is not empty, and holds no database\. Choose another folder with DATA_DIR\.$/,
-      (path) => void fs.mkdirSync(join(path, 'postgres/mine'), { recursive: true }),
-    ],
-    [
-      'that another program has written',
-      /cannot be used: EISDIR.*choose another with DATA_DIR\.$/,
-      (path) => void fs.mkdirSync(join(path, 'password'), { recursive: true }),
-    ],
+  const older = / is of PostgreSQL 15, and this release brings \d+\. .*pg_dump and pg_restore/;
+  const noDatabase = /postgres is not empty, and holds no database\. Choose another folder with DATA_DIR\.$/;
+  const written = /cannot be used: EISDIR.*choose another with DATA_DIR\.$/;
+  const inside = (name: string, make: (path: string) => unknown) => (path: string) => {
+    fs.mkdirSync(join(path, 'postgres'), { recursive: true });
+    make(join(path, name));
+  };
+  test.each<[string, RegExp, (path: string) => unknown]>([
+    ['of another PostgreSQL', older, inside('postgres/PG_VERSION', (at) => fs.writeFileSync(at, '15\n'))],
+    ['of something else', noDatabase, inside('postgres/mine', fs.mkdirSync)],
+    ['that another program has written', written, inside('password', fs.mkdirSync)],
     [
       'that is a file',
       /cannot be used: E(?:EXIST|NOTDIR).* choose another/,
-      (path) => fs.writeFileSync(path, ''),
+      (at) => fs.writeFileSync(at, ''),
     ],
   ])('%s is refused', async (_what, reason, make) => {
     const path = join(newFolder(), 'data');

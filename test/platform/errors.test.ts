@@ -7,7 +7,6 @@ import {
   type ArgumentsHost,
   type CallHandler,
   Catch,
-  Controller,
   type ExecutionContext,
   Get,
   HttpException,
@@ -19,13 +18,11 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { APP_FILTER, BaseExceptionFilter } from '@nestjs/core';
-import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Client } from 'pg';
 import { catchError, type Observable } from 'rxjs';
 import { DataSource } from 'typeorm';
 import type { ErrorCode } from '../../src/platform/api/index.js';
-import { ApiError, Public } from '../../src/platform/index.js';
+import { ApiError } from '../../src/platform/index.js';
 import {
   type Answer,
   authorizationOf,
@@ -43,8 +40,10 @@ import {
   type TestedService,
 } from '../../src/testing/service.js';
 import { type Extended, startExtended } from '../support/extended.js';
+import { withTableLocked } from '../support/held.js';
 import { UsualController } from '../support/notes.controllers.js';
 import { eventually } from '../support/npm.js';
+import { PublicTried } from '../support/tried.js';
 
 const service = sharedService();
 let key: string;
@@ -74,7 +73,6 @@ const raw = (lines: string[], body = '') => {
   const [method, path] = lines[0]!.split(' ');
   return send(service, `${lines.join('\r\n')}\r\n\r\n${body}`, { method, path });
 };
-/** The lines of a request with a key and a JSON body. */
 const head = (...more: string[]) => [
   'POST /v1/pets HTTP/1.1',
   'Host: x',
@@ -83,7 +81,6 @@ const head = (...more: string[]) => [
   ...more,
 ];
 
-/** A connection, and what has come over it. */
 function open(
   bytes: string,
   at: TestedService = service,
@@ -97,7 +94,6 @@ function open(
   return { socket, text: () => text, closed: new Promise((resolve) => socket.once('close', resolve)) };
 }
 
-/** Everything that the service sends over a connection until it closes that. */
 async function sentFor(bytes: string): Promise<string> {
   const { text, closed } = open(bytes);
   await closed;
@@ -164,23 +160,14 @@ describe('Authentication', () => {
 });
 
 describe('Bodies', () => {
-  test.each([
-    'application/json',
-    'APPLICATION/JSON',
-    'application/json; charset=utf-8',
-    'application/json;charset="UTF-8"',
-  ])('are accepted as %s', async (type) => {
+  const TYPES = ['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8'];
+  test.each([...TYPES, 'application/json;charset="UTF-8"'])('are accepted as %s', async (type) => {
     expect((await post(PET, { 'Content-Type': type })).status).toBe(201);
   });
 
   test.each([
-    'text/plain',
-    'application/x-www-form-urlencoded',
-    'application/json-patch+json',
-    'application/jsonx',
-    'application/json; charset=latin1',
-    'application/json, text/plain',
-    'json',
+    ...['text/plain', 'application/x-www-form-urlencoded', 'application/json-patch+json'],
+    ...['application/jsonx', 'application/json; charset=latin1', 'application/json, text/plain', 'json'],
     '',
   ])('are refused as %s', async (type) => {
     expectError(await post(PET, { 'Content-Type': type }), 400, 'invalid_content_type');
@@ -290,18 +277,8 @@ describe('Bodies', () => {
 
 describe('Routes', () => {
   test.each([
-    '/v1',
-    '/v1/nothing',
-    '/v2/pets',
-    '/pets',
-    '/V1/pets',
-    '/v1/Pets',
-    '//v1/pets',
-    '/v1/pets/1/2',
-    '/docs/nothing',
-    '/docs/package.json',
-    '/v1/%zz',
-    '/../etc/passwd',
+    ...['/v1', '/v1/nothing', '/v2/pets', '/pets', '/V1/pets', '/v1/Pets', '//v1/pets', '/v1/pets/1/2'],
+    ...['/docs/nothing', '/docs/package.json', '/v1/%zz', '/../etc/passwd'],
   ])('answer 404 route_not_found for %s', async (path) => {
     expectError(await raw([`GET ${path} HTTP/1.1`, 'Host: x']), 404, 'route_not_found');
   });
@@ -412,9 +389,8 @@ describe('Responses', () => {
 
   test('link to the host that was asked, or by BASE_URL if that is set', async () => {
     const lines = ['GET /v1/categories?limit=1 HTTP/1.1', `Authorization: Bearer ${key}`];
-    expect((await raw([...lines, 'Host: shop.example:81'])).headers.get('link')).toMatch(
-      /^<http:\/\/shop\.example:81\/v1\//,
-    );
+    const asked = await raw([...lines, 'Host: shop.example:81']);
+    expect(asked.headers.get('link')).toMatch(/^<http:\/\/shop\.example:81\/v1\//);
     const page = await call(configured, 'GET', '/v1/categories?limit=1', { key });
     const message = await call(configured, 'POST', '/messages', { key, body: { message: 'Hello' } });
     const unknown = await call(configured, 'GET', '/v1/pets/0', { key });
@@ -576,11 +552,9 @@ describe("A team's filter for everything that hands on to Nest's, such as Sentry
     }
   }
 
-  @Public()
+  @PublicTried('filtered')
   @UseFilters(TeamFilter)
   @UseInterceptors(Reporting)
-  @ApiTags('tried')
-  @Controller('filtered')
   class FilteredController {
     @Get('coded/:code')
     coded(@Param('code') code: ErrorCode): never {
@@ -594,9 +568,7 @@ describe("A team's filter for everything that hands on to Nest's, such as Sentry
     }
   }
 
-  @Public()
-  @ApiTags('tried')
-  @Controller('slow')
+  @PublicTried('slow')
   class SlowController {
     constructor(private readonly database: DataSource) {}
 
@@ -631,15 +603,10 @@ describe("A team's filter for everything that hands on to Nest's, such as Sentry
     (path: string): Ask =>
     (at) =>
       call(at, 'GET', path, { key: ownKey });
-  /** Asks while another connection has a table. */
-  function whileLocked(table: string, ask: Ask): Ask {
-    return async (at) => {
-      const client = new Client({ connectionString: at.databaseUrl });
-      await client.connect();
-      await client.query(`BEGIN; LOCK TABLE ${table}`);
-      return ask(at).finally(() => client.end());
-    };
-  }
+  const whileLocked =
+    (table: string, ask: Ask): Ask =>
+    (at) =>
+      withTableLocked(at, table, () => ask(at));
   const create = (at: Extended, name: string, headers = {}) =>
     call(at, 'POST', '/v1/categories', { key: ownKey, body: { name }, headers });
   const REQUESTS: [status: number, code: string, ask: Ask][] = [

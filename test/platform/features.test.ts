@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { Controller, forwardRef, Get, Module, type Type } from '@nestjs/common';
+import { Controller, forwardRef, Get, Module, type ModuleMetadata, type Type } from '@nestjs/common';
 import { Column, Entity, PrimaryColumn, type QueryRunner } from 'typeorm';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,6 @@ interface Document {
   components: { schemas: Record<string, { enum?: string[]; anyOf?: { enum?: string[] }[] }> };
 }
 
-/** What a service tells of itself: its document and its pages. */
 async function toldBy(service: TestedService): Promise<{ document: Document; pages: string }> {
   const get = async (path: string) => (await fetch(service.url + path)).text();
   const pages = await Promise.all(['/reference', '/guides', '/', '/metrics'].map(get));
@@ -135,8 +134,9 @@ describe('Features that are taken out', () => {
   });
 });
 
-/** A feature with an error that others declare with another meaning. */
-function featureOf(name: string, status: number, imports: Type[] = []): Type {
+/** A feature with an error of its own, or, with a status, one that others declare with another meaning. */
+function featureOf(name: string, status?: number): Type {
+  const away: object = { thing_away: { status, meaning: `Away from ${name}.` } };
   const migration = {
     [`${name}1900000000000`]: class {
       async up(runner: QueryRunner): Promise<void> {
@@ -153,7 +153,7 @@ function featureOf(name: string, status: number, imports: Type[] = []): Type {
     @Get()
     @Operation({ id: `get${name}`, summary: 'Fetch', errors: { [`${name}_gone`]: 410 } })
     async get(): Promise<never> {
-      throw new ApiError('thing_away' as 'pet_not_found');
+      throw new ApiError((status ? 'thing_away' : `${name}_gone`) as 'pet_not_found');
     }
   }
 
@@ -164,9 +164,8 @@ function featureOf(name: string, status: number, imports: Type[] = []): Type {
     permissions: { [`${name}:read`]: `Read ${name}.` },
     errors: {
       [`${name}_gone`]: { status: 410, meaning: 'It is gone.' },
-      thing_away: { status, meaning: `Away from ${name}.` },
+      ...(status && away),
     },
-    imports,
     controllers: [ThingsController],
   })
   class ThingsModule {}
@@ -187,7 +186,7 @@ test('Two services of one process know each their own errors, permissions, migra
   const STATUSES = [404, 409];
   const services = await Promise.all(
     NAMES.map(async (name, i) => {
-      const parts = await loadParts({ features: [featureOf(name, STATUSES[i]!)] });
+      const parts = await loadParts({ features: [featureOf(name, STATUSES[i])] });
       const DATABASE_URL = await createDatabase('TEMPLATE migrated');
       const { migrations } = parts.features;
       const done = await migrate(readConfig({ DATABASE_URL }), { migrations, install: installJobs });
@@ -201,26 +200,19 @@ test('Two services of one process know each their own errors, permissions, migra
       services.map(async (service, i) => {
         const [name, other] = [NAMES[i]!, NAMES[1 - i]!];
         const answer = await call(service, 'GET', `/v1/${name}`);
-        expect(answer.body).toEqual({
-          code: 'thing_away',
-          message: `Away from ${name}.`,
-          status: STATUSES[i],
-        });
-        expect(answer.headers.get('link')).toBe(
-          `<https://${name}.example/guides/errors#thing_away>; rel="help"`,
-        );
+        const error = { code: 'thing_away', message: `Away from ${name}.`, status: STATUSES[i] };
+        const help = `<https://${name}.example/guides/errors#thing_away>; rel="help"`;
+        expect([answer.body, answer.headers.get('link')]).toEqual([error, help]);
         expect((await call(service, 'GET', `/v1/${other}`)).status).toBe(404);
         const { document } = await toldBy(service);
         const codes = document.components.schemas.ErrorCode!.anyOf![0]!.enum!;
         expect([codes.includes(`${name}_gone`), codes.includes(`${other}_gone`)]).toEqual([true, false]);
         const allowed = document.components.schemas.Permission!.enum!;
         expect([allowed.includes(`${name}:read`), allowed.includes(`${other}:read`)]).toEqual([true, false]);
-        const account = accounts[i]!;
-        const create = (permission: string) =>
-          call(service, 'POST', '/v1/api-keys', {
-            account,
-            body: { name: `Key ${round}`, permissions: [permission] },
-          });
+        const create = (permission: string) => {
+          const body = { name: `Key ${round}`, permissions: [permission] };
+          return call(service, 'POST', '/v1/api-keys', { account: accounts[i]!, body });
+        };
         expect((await create(`${name}:read`)).status).toBe(201);
         expectError(await create(`${other}:read`), 400, 'validation_failed');
         expect((await call(service, 'GET', '/health/ready')).status).toBe(200);
@@ -246,11 +238,8 @@ test('An error of a feature has its facts in the services that list it, and its 
 test('A feature that is only loaded, and not in the list, declares nothing: no error, no permission, no table, no constraint', async () => {
   @Entity('ghosts')
   class Ghost {
-    @PrimaryColumn('bigint')
-    id!: string;
-
-    @Column('text')
-    name!: string;
+    @PrimaryColumn('bigint') id!: string;
+    @Column('text') name!: string;
   }
   const caught = violation(Ghost, 'ghosts_name_key', 'pet_not_found');
   expect(caught).toThrow();
@@ -270,40 +259,47 @@ test('A feature that is only loaded, and not in the list, declares nothing: no e
   );
 });
 
+type ModuleImport = NonNullable<ModuleMetadata['imports']>[number];
+
 describe('A feature is found wherever it is imported:', () => {
-  @Module({ imports: [featureOf('plains', 404)] })
+  @Module({ imports: [featureOf('plains')] })
   class PlainModule {}
   @Module({ imports: [forwardRef(() => Further)] })
   class ReferringModule {}
-  const Further = featureOf('forwards', 404);
-  const Refs = featureOf('refs', 404);
+  const Further = featureOf('forwards');
+  const Refs = featureOf('refs');
   @Module({})
   class DynamicModule {}
   @Module({})
   class Between {}
 
-  test.each([
+  const PLACES: [where: string, name: string, imported: ModuleImport][] = [
     ['behind a plain module', 'plains', PlainModule],
     ['behind a module that refers forward', 'forwards', ReferringModule],
     ['in a forwardRef', 'refs', forwardRef(() => Refs)],
-    ['behind a dynamic module', 'dynamics', { module: DynamicModule, imports: [featureOf('dynamics', 404)] }],
-    ['as a dynamic module', 'selves', { module: featureOf('selves', 404) }],
+    ['behind a dynamic module', 'dynamics', { module: DynamicModule, imports: [featureOf('dynamics')] }],
+    ['as a dynamic module', 'selves', { module: featureOf('selves') }],
     [
       'behind two',
       'twos',
-      { module: DynamicModule, imports: [{ module: Between, imports: [featureOf('twos', 404)] }] },
+      { module: DynamicModule, imports: [{ module: Between, imports: [featureOf('twos')] }] },
     ],
-  ])('%s', async (_where, name, imported) => {
-    @Feature({ name: 'roots', imports: [imported] })
+  ];
+  let service: Extended;
+  beforeAll(async () => {
+    @Feature({ name: 'roots', imports: PLACES.map(([, , imported]) => imported) })
     class RootModule {}
-    const service = await serve(await loadParts({ features: [RootModule] }));
-    expectError(await call(service, 'GET', `/v1/${name}`), 404, 'thing_away');
+    service = await serve(await loadParts({ features: [RootModule] }));
+  });
+
+  test.each(PLACES)('%s', async (_where, name) => {
+    expectError(await call(service, 'GET', `/v1/${name}`), 410, `${name}_gone`);
     const { document } = await toldBy(service);
     expect(document.components.schemas.Permission!.enum).toContain(`${name}:read`);
   });
 
   test('behind a promise, it is refused by name', async () => {
-    @Feature({ name: 'roots', imports: [Promise.resolve({ module: featureOf('laters', 404) })] })
+    @Feature({ name: 'roots', imports: [Promise.resolve({ module: featureOf('laters') })] })
     class RootModule {}
     const parts = await loadParts({ features: [RootModule] });
     await expect(serve(parts)).rejects.toThrow(
@@ -338,17 +334,23 @@ describe('A feature is found wherever it is imported:', () => {
   });
 });
 
-test('A service in a folder of its own has the features that its package.json names, in all commands, and their migrations run whenever they come', async () => {
+/** A folder that has features of its own, in JavaScript as a compiler writes it; `PLATFORM` is the file to import. */
+function folderWith(petstore: object, program: string): string {
   const folder = newFolder();
   mkdirSync(join(folder, 'node_modules'));
   symlinkSync(ROOT, join(folder, 'node_modules/petstore'));
-  const DATABASE_URL = await createDatabase('TEMPLATE migrated');
-  const petstore = { features: './features.js', without: ['messages'] };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ petstore, type: 'module' }));
-  // In JavaScript as a compiler writes it. Its migration is earlier than the last of the pet store's.
-  writeFileSync(
-    join(folder, 'features.js'),
-    `import { Feature } from ${JSON.stringify(pathToFileURL(join(ROOT, 'dist/src/platform/index.js')))};
+  const platform = JSON.stringify(pathToFileURL(join(ROOT, 'dist/src/platform/index.js')));
+  writeFileSync(join(folder, 'features.js'), program.replace('PLATFORM', platform));
+  return folder;
+}
+
+test('A service in a folder of its own has the features that its package.json names, in all commands, and their migrations run whenever they come', async () => {
+  const DATABASE_URL = await createDatabase('TEMPLATE migrated');
+  // Its migration is earlier than the last of the pet store's.
+  const folder = folderWith(
+    { features: './features.js', without: ['messages'] },
+    `import { Feature } from PLATFORM;
      class Migration1795219200005 {
        async up(runner) { await runner.query('CREATE TABLE clinics (id bigint)'); }
        async down() {}
@@ -369,17 +371,10 @@ test('A service in a folder of its own has the features that its package.json na
 });
 
 test('A plain controller ends the start, and the command that writes the document, with one line that says what to do', async () => {
-  const folder = newFolder();
-  mkdirSync(join(folder, 'node_modules'));
-  symlinkSync(ROOT, join(folder, 'node_modules/petstore'));
-  writeFileSync(
-    join(folder, 'package.json'),
-    JSON.stringify({ petstore: { features: './features.js' }, type: 'module' }),
-  );
-  writeFileSync(
-    join(folder, 'features.js'),
+  const folder = folderWith(
+    { features: './features.js' },
     `import { createRequire } from 'node:module';
-     import { Feature } from ${JSON.stringify(pathToFileURL(join(ROOT, 'dist/src/platform/index.js')))};
+     import { Feature } from PLATFORM;
      const require = createRequire(${JSON.stringify(join(ROOT, 'package.json'))});
      const { Controller, Get } = require('@nestjs/common');
      class CatsController { findAll() { return []; } }
@@ -394,7 +389,7 @@ test('A plain controller ends the start, and the command that writes the documen
   const line =
     "petstore: No permission is named for CatsController_findAll: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().\n";
   for (const command of ['start', 'openapi'])
-    expect(await runNode([COMMAND, command], { cwd: folder, env })).toMatchObject({
+    expect(await runNode([COMMAND, command], { cwd: folder, env })).toEqual({
       code: 1,
       stdout: '',
       stderr: line,

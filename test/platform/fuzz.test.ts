@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import fc, { type Arbitrary } from 'fast-check';
 import { breaks, isBreakable } from '../support/break.js';
 import {
@@ -28,15 +29,11 @@ import { sharedService } from '../../src/testing/service.js';
 // FUZZ_RUNS multiplies the cases, which are a few every time and many at night; FUZZ_SEED repeats a failed run.
 const TIMES = Number(process.env.FUZZ_RUNS ?? 1) * (isThorough ? 5 : 1);
 const SEED = process.env.FUZZ_SEED === undefined ? undefined : Number(process.env.FUZZ_SEED);
-const TIME_LIMIT_MS = 120_000 * Math.max(1, TIMES / 5);
+jest.setTimeout(120_000 * Math.max(1, TIMES / 5));
 const AT_ONCE = 10;
 
 const REFUSALS = [
-  'validation_failed',
-  'invalid_json',
-  'invalid_content_type',
-  'invalid_cursor',
-  'bad_request',
+  ...['validation_failed', 'invalid_json', 'invalid_content_type', 'invalid_cursor', 'bad_request'],
 ];
 const statusOf = (code: string) => document.components.examples[code].value.status as number;
 const all = examined.map((one) => [one.operation.operationId, one] as const);
@@ -89,35 +86,26 @@ async function check<T>(cases: Arbitrary<T>, runs: number, holds: (value: T) => 
   await fc.assert(fc.asyncProperty(cases, holds), { numRuns: Math.ceil(runs * TIMES), seed: SEED });
 }
 
-describe('A request that the document allows', () => {
-  test.each(all)(
-    'is not refused as invalid by %s',
-    async (_id, one) => {
-      await check(validParts(one, cursors.get(one.path)), runsOf(one), async (parts) => {
-        const own = one.path === '/accounts/current' ? { account: spareAccount } : credentials(one);
-        const { status, body } = await request(parts, own);
-        expect(REFUSALS).not.toContain(body?.code);
-        expect([429, 500, 503]).not.toContain(status);
-      });
-    },
-    TIME_LIMIT_MS,
-  );
+test.each(all)('A request that the document allows is not refused as invalid by %s', async (_id, one) => {
+  await check(validParts(one, cursors.get(one.path)), runsOf(one), async (parts) => {
+    const own = one.path === '/accounts/current' ? { account: spareAccount } : credentials(one);
+    const { status, body } = await request(parts, own);
+    expect(REFUSALS).not.toContain(body?.code);
+    expect([429, 500, 503]).not.toContain(status);
+  });
 });
 
-describe('A request with one fault', () => {
-  test.each(all.filter(([, one]) => isBreakable(one)))(
-    'is refused by %s as documented',
-    async (_id, one) => {
-      const cases = fc.tuple(validParts(one, cursors.get(one.path)), breaks(one));
-      await check(cases, runsOf(one), async ([parts, broken]) => {
-        const answer = await request(broken.apply({ ...parts, method: one.method, headers: {} }));
-        expectError(answer, statusOf(broken.code), broken.code);
-        expect(answer.body.message).toContain(broken.place ?? '');
-      });
-    },
-    TIME_LIMIT_MS,
-  );
-});
+test.each(all.filter(([, one]) => isBreakable(one)))(
+  'A request with one fault is refused by %s as documented',
+  async (_id, one) => {
+    const cases = fc.tuple(validParts(one, cursors.get(one.path)), breaks(one));
+    await check(cases, runsOf(one), async ([parts, broken]) => {
+      const answer = await request(broken.apply({ ...parts, method: one.method, headers: {} }));
+      expectError(answer, statusOf(broken.code), broken.code);
+      expect(answer.body.message).toContain(broken.place ?? '');
+    });
+  },
+);
 
 describe('Bytes that are almost a request', () => {
   const hold = (bytes: Buffer, { status, headers, text }: RawAnswer, isOpen: boolean) => {
@@ -139,11 +127,7 @@ describe('Bytes that are almost a request', () => {
       },
     );
 
-  test('open nothing without a key', () => pelt(() => undefined, false), TIME_LIMIT_MS);
-  test('break nothing with a key', () => pelt(() => `Bearer ${key}`, true), TIME_LIMIT_MS);
-  test(
-    'break nothing on connections that are cut off',
-    () => pelt(() => `Bearer ${key}`, true, true),
-    TIME_LIMIT_MS,
-  );
+  test('open nothing without a key', () => pelt(() => undefined, false));
+  test('break nothing with a key', () => pelt(() => `Bearer ${key}`, true));
+  test('break nothing on connections that are cut off', () => pelt(() => `Bearer ${key}`, true, true));
 });

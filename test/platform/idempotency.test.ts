@@ -13,7 +13,7 @@ import { CREATE_PAPERS, got, PAPERS, PapersController } from '../support/keyed.c
 import { eventually } from '../support/npm.js';
 import { isThorough } from '../support/thorough.js';
 import { nextOf } from '../../src/testing/paging.js';
-import { query, type Service, startService } from '../../src/testing/service.js';
+import { query, type Service, startService, type TestedService } from '../../src/testing/service.js';
 
 let service: Service;
 let second: Service;
@@ -29,8 +29,10 @@ beforeAll(async () => {
 afterAll(() => Promise.all([service.stop(), second?.stop()]));
 
 const PET = { name: 'Luna', categoryId: 2, status: 'available' };
+const postAt = (at: TestedService, path: string, body: unknown, idempotencyKey: string, bearer = key) =>
+  call(at, 'POST', path, { key: bearer, body, headers: keyed(idempotencyKey) });
 const post = (path: string, body: unknown, idempotencyKey: string, bearer = key) =>
-  call(service, 'POST', path, { key: bearer, body, headers: { 'Idempotency-Key': idempotencyKey } });
+  postAt(service, path, body, idempotencyKey, bearer);
 const count = async (table: string) =>
   Number((await query<{ count: string }>(service.databaseUrl, `SELECT count(*) FROM ${table}`))[0]!.count);
 const age = (retryKey: string, hours: number) =>
@@ -40,6 +42,14 @@ const age = (retryKey: string, hours: number) =>
     [retryKey],
   );
 const newPet = async () => (await call(service, 'POST', '/v1/pets', { key, body: PET })).body.id as number;
+const newOrder = async (petId?: number) => {
+  const body = { petId: petId ?? (await newPet()) };
+  return (await call(service, 'POST', '/v1/store/orders', { key, body })).body.id as number;
+};
+const change = (id: number, status: string, headers: Record<string, string>, at: TestedService = service) =>
+  call(at, 'PATCH', `/v1/store/orders/${id}`, { key, body: { status }, headers });
+const keyed = (idempotencyKey: string = randomUUID()) => ({ 'Idempotency-Key': idempotencyKey });
+const replayed = ({ headers }: Answer) => headers.get('idempotency-replayed');
 
 /** The writes that accept the header: their path, a valid body, another valid body, and their table. */
 const writes = async () =>
@@ -60,10 +70,7 @@ describe('Idempotency-Key', () => {
       expect([first.status, again.status, again.text]).toEqual([status, status, first.text]);
       expect(again.headers.get('location')).toBe(first.headers.get('location'));
       expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'));
-      expect([first.headers.get('idempotency-replayed'), again.headers.get('idempotency-replayed')]).toEqual([
-        null,
-        'true',
-      ]);
+      expect([replayed(first), replayed(again)]).toEqual([null, 'true']);
       expect(await count(table)).toBe(before + 1);
     }
   });
@@ -111,14 +118,9 @@ describe('Idempotency-Key', () => {
     const both = { ...PET, name: randomUUID() };
     expect((await post('/v1/pets', both, both.name)).status).toBe(201);
     expectError(await post('/v1/categories', both, both.name), 422, 'idempotency_key_reused');
-    const approve = async (retryKey: string) => {
-      const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
-      const options = { key, body: { status: 'approved' }, headers: { 'Idempotency-Key': retryKey } };
-      return call(service, 'PATCH', `/v1/store/orders/${order.body.id}`, options);
-    };
-    const retryKey = randomUUID();
-    expect((await approve(retryKey)).status).toBe(200);
-    expectError(await approve(retryKey), 422, 'idempotency_key_reused');
+    const headers = keyed();
+    expect((await change(await newOrder(), 'approved', headers)).status).toBe(200);
+    expectError(await change(await newOrder(), 'approved', headers), 422, 'idempotency_key_reused');
   });
 
   test('takes equal JSON values for the same request, whatever their order, white space and escapes', async () => {
@@ -163,7 +165,10 @@ describe('Idempotency-Key', () => {
 
   test('writes one row for a thousand concurrent retries, each of which gets its one answer in the end', async () => {
     const before = await count('messages');
-    const all = await times(1_000, () => persist({ message: 'Once' }, 'thousand'));
+    const all = await times(1_000, () =>
+      untilAnswered(() => post('/v1/messages', { message: 'Once' }, 'thousand'), 100),
+    );
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([202]));
     expect(new Set(all.map(({ text }) => text)).size).toBe(1);
     expect(await count('messages')).toBe(before + 1);
     // At every address of the operation.
@@ -174,12 +179,8 @@ describe('Idempotency-Key', () => {
   test('stores an order and its change with their audit records, and nothing if a record is missing', async () => {
     const petId = await newPet();
     const counts = () => Promise.all(['orders', 'audit_log', 'idempotency_keys'].map(count));
-    const patch = (id: number, idempotencyKey: string, headers = {}) =>
-      call(service, 'PATCH', `/v1/store/orders/${id}`, {
-        key,
-        body: { status: 'approved' },
-        headers: { 'Idempotency-Key': idempotencyKey, ...headers },
-      });
+    const approve = (id: number, tag: string) =>
+      change(id, 'approved', { ...keyed('recorded-too'), 'If-Match': tag });
     const before = await counts();
     await query(
       service.databaseUrl,
@@ -196,13 +197,13 @@ describe('Idempotency-Key', () => {
     const replayed = await post('/v1/store/orders', { petId }, 'recorded');
     expect([replayed.text, replayed.headers.get('etag')]).toEqual([placed.text, placed.headers.get('etag')]);
     const { id } = placed.body;
-    const approved = await patch(id, 'recorded-too', { 'If-Match': placed.headers.get('etag')! });
+    const approved = await approve(id, placed.headers.get('etag')!);
     // Of the state that the client knew, which is no more.
-    const again = await patch(id, 'recorded-too', { 'If-Match': placed.headers.get('etag')! });
+    const again = await approve(id, placed.headers.get('etag')!);
     expect([placed.status, approved.status, again.status]).toEqual([201, 200, 200]);
     expect([again.text, again.headers.get('etag')]).toEqual([approved.text, approved.headers.get('etag')]);
     // Whatever the header says, it is not looked at.
-    const malformed = await patch(id, 'recorded-too', { 'If-Match': 'malformed' });
+    const malformed = await approve(id, 'malformed');
     expect([malformed.status, malformed.text]).toEqual([200, approved.text]);
     expect(await counts()).toEqual([before[0]! + 1, before[1]! + 2, before[2]! + 2]);
   });
@@ -218,11 +219,7 @@ describe('Idempotency-Key', () => {
         `INSERT INTO idempotency_keys (account_id, key, request_hash, body)
          VALUES (${owner!.account_id}, '${retryKey}', '', '')`,
       );
-      const options = { key, body, headers: { 'Idempotency-Key': retryKey } };
-      const answers = await Promise.all([
-        ...Array.from({ length: 10 }, () => post(path, body, retryKey)),
-        ...Array.from({ length: 10 }, () => call(second, 'POST', path, options)),
-      ]);
+      const answers = await times(20, (i) => postAt([service, second][i % 2]!, path, body, retryKey));
       for (const answer of answers) expectError(answer, 409, 'idempotency_key_in_use');
       await undo();
       expect((await post(path, body, retryKey)).status).toBeLessThan(300);
@@ -236,35 +233,29 @@ describe('Idempotency-Key', () => {
       // On a busy machine the first request may give up the locked table before it is free.
       await eventually(async () => {
         const retryKey = randomUUID();
-        const options = { key, body, headers: { 'Idempotency-Key': retryKey } };
         const release = await lock(`LOCK TABLE ${table} IN EXCLUSIVE MODE`);
         const first = post(path, body, retryKey);
         await eventually(async () => (await waitingForLocks()) > 0);
-        const others = Array.from({ length: 10 }, (_, i) =>
-          i % 2 ? post(path, body, retryKey) : call(second, 'POST', path, options),
-        );
+        const others = times(10, (i) => postAt([second, service][i % 2]!, path, body, retryKey));
         const reused = post(path, other, retryKey);
         await release();
-        answers = await Promise.all([first, ...others]);
+        answers = [await first, ...(await others)];
         late = await reused;
         return [...answers, late].every(({ status }) => status !== 503);
       });
       expect(answers.filter(({ status }) => status >= 300)).toEqual([]);
       expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-      expect(answers.filter(({ headers }) => headers.has('idempotency-replayed'))).toHaveLength(10);
+      expect(answers.filter(replayed)).toHaveLength(10);
       expectError(late, 422, 'idempotency_key_reused');
     }
   });
 
   test('stores nothing for a write that fails, which can then be retried', async () => {
     const petId = await newPet();
-    const blocking = await call(service, 'POST', '/v1/store/orders', { key, body: { petId } });
+    const blocking = await newOrder(petId);
     expectError(await post('/v1/store/orders', { petId }, 'later'), 409, 'pet_not_available');
     expectError(await post('/v1/pets', { name: '' }, 'invalid'), 400, 'validation_failed');
-    await call(service, 'PATCH', `/v1/store/orders/${blocking.body.id}`, {
-      key,
-      body: { status: 'cancelled' },
-    });
+    await change(blocking, 'cancelled', {});
     expect((await post('/v1/store/orders', { petId }, 'later')).status).toBe(201);
     expect((await post('/v1/pets', PET, 'invalid')).status).toBe(201);
   });
@@ -275,24 +266,19 @@ describe('Idempotency-Key', () => {
     expect((await post('/v1/pets', PET, 'old')).text).toBe(first.text);
     await age('old', 24);
     const anew = await post('/v1/pets', { ...PET, name: 'Rex' }, 'old');
-    expect([anew.status, anew.body.name, anew.headers.get('idempotency-replayed')]).toEqual([
-      201,
-      'Rex',
-      null,
-    ]);
+    expect([anew.status, anew.body.name, replayed(anew)]).toEqual([201, 'Rex', null]);
     expect((await post('/v1/pets', { ...PET, name: 'Rex' }, 'old')).text).toBe(anew.text);
   });
 
   test('makes a row once for two instances that retry after 24 hours at the same moment', async () => {
     const retryKey = randomUUID();
-    const options = { key, body: PET, headers: { 'Idempotency-Key': retryKey } };
     await post('/v1/pets', PET, retryKey);
     let answers: Answer[] = [];
     await eventually(async () => {
       await age(retryKey, 25);
       const release = await lock(`SELECT FROM idempotency_keys WHERE key = '${retryKey}' FOR UPDATE`);
       let isOver = false;
-      const both = Promise.all([service, second].map((at) => call(at, 'POST', '/v1/pets', options)));
+      const both = Promise.all([service, second].map((at) => postAt(at, '/v1/pets', PET, retryKey)));
       void both.finally(() => (isOver = true));
       // Each has found the old answer expired, and is about to delete it.
       await eventually(async () => isOver || (await waitingForLocks()) === 2);
@@ -303,16 +289,12 @@ describe('Idempotency-Key', () => {
     });
     expect(answers.map(({ status }) => status)).toEqual([201, 201]);
     expect(answers[0]!.text).toBe(answers[1]!.text);
-    expect(answers.filter(({ headers }) => headers.has('idempotency-replayed'))).toHaveLength(1);
+    expect(answers.filter(replayed)).toHaveLength(1);
   });
 
   test('is replayed once more if it expires while a retry is under way', async () => {
-    const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
-    const retryKey = randomUUID();
-    const headers = { 'Idempotency-Key': retryKey };
-    const change = (at: Service) =>
-      call(at, 'PATCH', `/v1/store/orders/${order.body.id}`, { key, body: { status: 'approved' }, headers });
-    const first = await change(service);
+    const [id, retryKey] = [await newOrder(), randomUUID()];
+    const first = await change(id, 'approved', keyed(retryKey));
     let again!: Answer;
     // On a busy machine the retry may come when the answer has expired.
     await eventually(async () => {
@@ -323,7 +305,7 @@ describe('Idempotency-Key', () => {
       );
       const expires = Date.now() + 300;
       const release = await lock(`SELECT FROM idempotency_keys WHERE key = '${retryKey}' FOR UPDATE`);
-      const retry = change(second);
+      const retry = change(id, 'approved', keyed(retryKey), second);
       await eventually(async () => Date.now() > expires || (await waitingForLocks()) === 1);
       await sleep(expires + 10 - Date.now());
       await release();
@@ -342,29 +324,15 @@ describe('Idempotency-Key', () => {
   });
 
   test('makes a retried change happen once, even a change that would fail the second time', async () => {
-    const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
-    const path = `/v1/store/orders/${order.body.id}`;
-    const headers = { 'Idempotency-Key': randomUUID() };
-    const change = (status: string, on = service) =>
-      call(on, 'PATCH', path, { key, body: { status }, headers });
-    const all = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => change('approved', i % 2 ? service : second)),
-    );
+    const [id, headers] = [await newOrder(), keyed()];
+    const all = await times(20, (i) => change(id, 'approved', headers, i % 2 ? service : second));
     const done = all.filter(({ status }) => status === 200);
     expect(new Set(done.map(({ text }) => text)).size).toBe(1);
     for (const answer of all) if (answer.status !== 200) expectError(answer, 409, 'idempotency_key_in_use');
-    const again = await change('approved');
-    expect([again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([
-      200,
-      done[0]!.text,
-      'true',
-    ]);
-    expectError(await change('delivered'), 422, 'idempotency_key_reused');
-    expectError(
-      await call(service, 'PATCH', path, { key, body: { status: 'approved' } }),
-      409,
-      'invalid_transition',
-    );
+    const again = await change(id, 'approved', headers);
+    expect([again.status, again.text, replayed(again)]).toEqual([200, done[0]!.text, 'true']);
+    expectError(await change(id, 'delivered', headers), 422, 'idempotency_key_reused');
+    expectError(await change(id, 'approved', {}), 409, 'invalid_transition');
   });
 });
 
@@ -389,11 +357,7 @@ describe('Interceptors', () => {
   afterAll(() => Promise.all([plain, plainTwin, global, globalTwin].map((one) => one?.stop())));
 
   const send = (at: Extended, path: string, text: string, retryKey?: string, body: object = { text }) =>
-    call(at, 'POST', `/v1/papers/${path}`, {
-      key: bearer,
-      body,
-      headers: retryKey === undefined ? {} : { 'Idempotency-Key': retryKey },
-    });
+    call(at, 'POST', `/v1/papers/${path}`, { key: bearer, body, headers: retryKey ? keyed(retryKey) : {} });
   const rowsOf = (text: string) =>
     query<{ id: string }>(plain.databaseUrl, `SELECT id FROM papers WHERE text LIKE $1 || '%'`, [text]);
   const stored = async (text: string) => (await rowsOf(text)).length;
@@ -429,13 +393,7 @@ describe('Interceptors', () => {
   });
 
   const CHANGING = [
-    'shown',
-    'stamped',
-    'stamped-insert',
-    'counted-insert',
-    'read',
-    'mapped-outside',
-    'loose',
+    ...['shown', 'stamped', 'stamped-insert', 'counted-insert', 'read', 'mapped-outside', 'loose'],
   ];
 
   test.each([...CHANGING, 'acting'])(
@@ -451,7 +409,7 @@ describe('Interceptors', () => {
         for (const other of [at, twin]) {
           const again = await send(other, path, text, retryKey);
           expect([again.status, again.text]).toEqual([201, first.text]);
-          expect(again.headers.get('idempotency-replayed')).toBe('true');
+          expect(replayed(again)).toBe('true');
         }
         if (path === 'shown') expect(first.body).toEqual({ text, length: text.length });
         const [many, manyKey] = [randomUUID(), randomUUID()];
@@ -466,16 +424,10 @@ describe('Interceptors', () => {
 
   test('may hide and change what the product answers: a global ClassSerializerInterceptor does', async () => {
     const made = await call(global, 'POST', '/v1/pets', { key: bearer, body: PET });
-    const placed = await call(global, 'POST', '/v1/store/orders', {
-      key: bearer,
-      body: { petId: made.body.id },
-    });
-    const patch = () =>
-      call(global, 'PATCH', `/v1/store/orders/${placed.body.id}`, {
-        key: bearer,
-        body: { status: 'approved' },
-        headers: { 'Idempotency-Key': 'approve-once' },
-      });
+    const order = { key: bearer, body: { petId: made.body.id } };
+    const { id } = (await call(global, 'POST', '/v1/store/orders', order)).body;
+    const approve = { key: bearer, body: { status: 'approved' }, headers: keyed('approve-once') };
+    const patch = () => call(global, 'PATCH', `/v1/store/orders/${id}`, approve);
     const [first, again] = [await patch(), await patch()];
     expect([first.status, first.body.status, again.text]).toEqual([200, 'approved', first.text]);
     expect(again.headers.get('etag')).toBe(first.headers.get('etag'));
@@ -490,16 +442,24 @@ describe('Interceptors', () => {
     }
   });
 
+  test('that fail after the write undo it, and leave its key free', async () => {
+    const text = randomUUID();
+    const [failed, again] = [
+      await send(plain, 'undone', text, text),
+      await send(plain, 'undone', text, text),
+    ];
+    expect([failed.status, failed.body.code]).toEqual([409, 'conflict']);
+    expect([again.status, again.body.text, await stored(text)]).toEqual([201, text, 1]);
+    expect(replayed(again)).toBeNull();
+  });
+
   test('that make another text each time make one answer of a key', async () => {
     // The first text is stored slowly, so that the others are made before.
     await query(
       plain.databaseUrl,
       `CREATE FUNCTION keep_slowly() RETURNS trigger LANGUAGE plpgsql AS
-         $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$`,
-    );
-    await query(
-      plain.databaseUrl,
-      `CREATE TRIGGER keep_slowly BEFORE UPDATE ON idempotency_keys FOR EACH ROW
+         $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$;
+       CREATE TRIGGER keep_slowly BEFORE UPDATE ON idempotency_keys FOR EACH ROW
          WHEN (NEW.head ? 'sent') EXECUTE FUNCTION keep_slowly()`,
     );
     const [text, retryKey] = [randomUUID(), randomUUID()];
@@ -527,18 +487,39 @@ describe('Interceptors', () => {
   });
 
   test('The Location of a PUT, and one that a method has set, is that of every repetition', async () => {
-    for (const [method, path] of [
-      ['PUT', 'put'],
-      ['POST', 'named'],
-    ] as const) {
+    for (const [path, method] of Object.entries({ put: 'PUT', named: 'POST' })) {
       const text = randomUUID();
-      const options = { key: bearer, body: { text }, headers: { 'Idempotency-Key': text } };
+      const options = { key: bearer, body: { text }, headers: keyed(text) };
       const both = await times(2, () => call(plain, method, `/v1/papers/${path}`, options));
       const location = path === 'put' ? `${plain.url}/v1/papers/put` : `/papers/${text}`;
       expect(both.map(({ status }) => status)).toEqual([201, 201]);
       expect(both.map(({ headers }) => headers.get('location'))).toEqual([location, location]);
     }
   });
+
+  test.each([
+    ['DELETE', 'removed/TEXT', 204],
+    ['POST', 'observed', 201],
+    ['PUT', 'put/new', 201],
+    ['PUT', 'put/old', 200],
+  ])(
+    'Status and headers are those that the method and its interceptors give, once and again: %s %s',
+    async (method, path, status) => {
+      const text = randomUUID();
+      const options = { key: bearer, body: { text }, headers: keyed(text) };
+      const ask = () => call(plain, method, `/v1/papers/${path.replace('TEXT', text)}`, options);
+      const [first, again] = [await ask(), await ask()];
+      expect([first.status, again.status, again.text]).toEqual([status, status, first.text]);
+      const [{ id }] = (await rowsOf(text)) as [{ id: string }];
+      expect(first.text).toBe(method === 'DELETE' ? '' : JSON.stringify({ id: Number(id), text }));
+      for (const name of ['location', 'link', 'etag', 'x-note', 'content-type', 'content-length'])
+        expect([name, again.headers.get(name)]).toEqual([name, first.headers.get(name)]);
+      expect(again.headers.has('x-number')).toBe(path === 'observed');
+      expect(again.headers.get('x-note')).toBe(path === 'put/new' ? 'a, b' : null);
+      expect([first, again].map(replayed)).toEqual([null, 'true']);
+      expect(await stored(text)).toBe(1);
+    },
+  );
 
   test('The query belongs to the request of a key', async () => {
     const [text, retryKey] = [randomUUID(), randomUUID()];
@@ -552,15 +533,14 @@ describe('Interceptors', () => {
 });
 
 test('A key of an earlier release, which has stored no query and 1.x no row, is repeated whatever the query', async () => {
-  const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
+  const order = await newOrder();
   const asked: [method: string, path: string, body: object][] = [
     ...(await writes()).map(([path, body]) => ['POST', path, body] as [string, string, object]),
-    ['PATCH', `/v1/store/orders/${order.body.id}`, { status: 'approved' }],
+    ['PATCH', `/v1/store/orders/${order}`, { status: 'approved' }],
   ];
   for (const [method, path, body] of asked) {
     const retryKey = randomUUID();
-    const send = (at: Service, to: string) =>
-      call(at, method, to, { key, body, headers: { 'Idempotency-Key': retryKey } });
+    const send = (at: Service, to: string) => call(at, method, to, { key, body, headers: keyed(retryKey) });
     const first = await send(service, path);
     expect(first.status).toBeLessThan(300);
     expectError(await send(service, `${path}?trace=1`), 422, 'idempotency_key_reused');
@@ -586,38 +566,21 @@ test('A used key is looked at before the request is: another one is 422, however
       expectError(await post(path, invalid, retryKey), 422, 'idempotency_key_reused');
     }
   }
-  const order = await call(service, 'POST', '/v1/store/orders', { key, body: { petId: await newPet() } });
-  const change = (status: string) =>
-    call(service, 'PATCH', `/v1/store/orders/${order.body.id}`, {
-      key,
-      body: { status },
-      headers: { 'Idempotency-Key': 'used-by-a-change' },
-    });
-  expect((await change('approved')).status).toBe(200);
-  expectError(await change('unheard-of'), 422, 'idempotency_key_reused');
+  const [id, headers] = [await newOrder(), keyed()];
+  expect((await change(id, 'approved', headers)).status).toBe(200);
+  expectError(await change(id, 'unheard-of', headers), 422, 'idempotency_key_reused');
 });
 
 /** Sends a request as a client does that wants an answer: again while the first is running. */
-async function untilAnswered(ask: () => Promise<Answer>): Promise<Answer> {
+async function untilAnswered(ask: () => Promise<Answer>, pauseMs = 20): Promise<Answer> {
   for (;;) {
     const answer = await untilServed(ask);
     if (answer.status !== 409) return answer;
     expectError(answer, 409, 'idempotency_key_in_use');
-    await sleep(20);
+    await sleep(pauseMs);
   }
 }
 
-/** Sends a message as a client does that wants an answer: again while the first is running, or the service is too busy. */
-async function persist(body: unknown, idempotencyKey: string): Promise<Answer> {
-  for (;;) {
-    const answer = await untilServed(() => post('/v1/messages', body, idempotencyKey));
-    if (answer.status === 202) return answer;
-    expectError(answer, 409, 'idempotency_key_in_use');
-    await sleep(100);
-  }
-}
-
-/** The same JSON value in another text. */
 function writtenOtherwise(value: unknown): string {
   if (Array.isArray(value)) return `[ ${value.map(writtenOtherwise).join('\n, ')} ]`;
   if (typeof value === 'string')
@@ -635,14 +598,12 @@ async function lock(sql: string): Promise<() => Promise<void>> {
   return () => client.end();
 }
 
-/** How many statements wait for a lock. */
 async function waitingForLocks(): Promise<number> {
   const sql = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
   return (await query(service.databaseUrl, sql)).length;
 }
 
 describe('Writes of the same moment, with keys and without', () => {
-  /** What a client sends, several at once. */
   interface Sent {
     kind: 'pet' | 'homeless' | 'order' | 'move' | 'message' | 'category';
     /** One of a few keys of its kind, none for a write without; the same key has the same body. */
@@ -685,8 +646,7 @@ describe('Writes of the same moment, with keys and without', () => {
         const ask = async (one: Sent) => {
           const [method, path, body] = requestsFor(one.which)[one.kind];
           const idempotencyKey = `${run} ${one.kind} ${one.which} ${one.keyed}`.replaceAll(' ', '-');
-          const headers: Record<string, string> | undefined =
-            one.keyed === undefined ? undefined : { 'Idempotency-Key': idempotencyKey };
+          const headers = one.keyed === undefined ? undefined : keyed(idempotencyKey);
           const instance = [service, second][one.at]!;
           const answer = await call(instance, method, path, { key: bearer, body, headers });
           const { status, text } = answer;
@@ -703,9 +663,8 @@ describe('Writes of the same moment, with keys and without', () => {
           if (one.keyed !== undefined && one.status === 503)
             Object.assign(one, await untilServed(() => ask(one)));
 
-        const codes = answers
-          .filter(({ status }) => status >= 300)
-          .map(({ kind, code }) => `${kind} ${code}`);
+        const refused = answers.filter(({ status }) => status >= 300);
+        const codes = refused.map(({ kind, code }) => `${kind} ${code}`);
         const allowed =
           /(?:homeless category_not_found|order pet_not_available|move invalid_transition|category category_exists|idempotency_key_in_use|service_unavailable)$/;
         expect(codes.filter((code) => !allowed.test(code))).toEqual([]);
@@ -742,7 +701,6 @@ describe('Writes of the same moment, with keys and without', () => {
     );
   });
 
-  /** Cancels statements and closes connections of both instances for a moment. */
   async function cutOffOften(): Promise<void> {
     for (let i = 0; i < 6; i++)
       await query(

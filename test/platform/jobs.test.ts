@@ -75,9 +75,8 @@ describe('A job', () => {
 
   test('is refused if nothing handles it, or its payload is too large', async () => {
     const before = await reminders.visits();
-    expect(await reminders.add({ queue: 'send-remindr', payloads: [{ name: 'lost' }] })).toBe(
-      'Nothing handles the jobs "send-remindr"',
-    );
+    const lost = await reminders.add({ queue: 'send-remindr', payloads: [{ name: 'lost' }] });
+    expect(lost).toBe('Nothing handles the jobs "send-remindr"');
     expect(await reminders.add({ payloads: [{ text: 'x'.repeat(8_200) }] })).toMatch(/has 82\d\d characters/);
     expect(await reminders.visits()).toBe(before);
   });
@@ -89,9 +88,8 @@ describe('A job', () => {
     const failed = ['list', '--failed', '--queue', 'send-reminder'];
     const listed = await operate(...failed);
     expect([listed.code, listed.stderr]).toEqual([0, '']);
-    expect(listed.stdout).toMatch(
-      new RegExp(`^${job!.id}  send-reminder  \\S+Z  1 tries  Nobody is there$`, 'm'),
-    );
+    const line = new RegExp(`^${job!.id}  send-reminder  \\S+Z  1 tries  Nobody is there$`, 'm');
+    expect(listed.stdout).toMatch(line);
     const done = (stdout: string) => ({ code: 0, stdout, stderr: '' });
     expect(await operate('retry', job!.id)).toEqual(done(`${job!.id} is queued again.\n`));
     await eventually(async () => (await reminders.calls('absent')).length === 2);
@@ -117,13 +115,11 @@ describe('A job', () => {
   });
 
   test('that is handled together with others is done once, though the database fails for one of these', async () => {
-    await reminders.query('CREATE SEQUENCE faults');
     await reminders.query(
-      `CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$
-       BEGIN IF nextval('faults') = 1 THEN RAISE 'a fault'; END IF; RETURN NEW; END $$`,
-    );
-    await reminders.query(
-      `CREATE TRIGGER fail_once BEFORE INSERT ON pgboss.job FOR EACH ROW
+      `CREATE SEQUENCE faults;
+       CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN IF nextval('faults') = 1 THEN RAISE 'a fault'; END IF; RETURN NEW; END $$;
+       CREATE TRIGGER fail_once BEFORE INSERT ON pgboss.job FOR EACH ROW
        WHEN (NEW.state = 'retry' AND NEW.data->'payload'->>'name' = 'struck') EXECUTE FUNCTION fail_once()`,
     );
     const payloads = [
@@ -156,13 +152,11 @@ describe('A job', () => {
   test('that clears a closed account holds nothing of the client but the account', async () => {
     const { service } = reminders;
     const account = await createAccount(service);
-    await reminders.query('CREATE TABLE kept (payload jsonb)');
     await reminders.query(
-      `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$
-       BEGIN INSERT INTO kept VALUES (NEW.data->'payload'); RETURN NEW; END $$`,
-    );
-    await reminders.query(
-      `CREATE TRIGGER keep BEFORE INSERT ON pgboss.job FOR EACH ROW
+      `CREATE TABLE kept (payload jsonb);
+       CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN INSERT INTO kept VALUES (NEW.data->'payload'); RETURN NEW; END $$;
+       CREATE TRIGGER keep BEFORE INSERT ON pgboss.job FOR EACH ROW
        WHEN (NEW.name = 'clear-closed-account') EXECUTE FUNCTION keep()`,
     );
     expect((await call(service, 'DELETE', '/v1/accounts/current', { account })).status).toBe(204);
@@ -194,12 +188,9 @@ describe('A job', () => {
     await reminders.add({ payloads: [{ name: 'tomorrow' }], startAfter: Date.now() + 86_400_000 });
     const [job] = await reminders.jobs('tomorrow');
     expect((await operate('list', '--waiting', '--queue', 'send-reminder')).stdout).toContain(job!.id);
+    const stderr = `petstore: No failed job: ${job!.id}.\n`;
     for (const change of ['retry', 'drop'])
-      expect(await operate(change, job!.id)).toEqual({
-        code: 1,
-        stdout: '',
-        stderr: `petstore: No failed job: ${job!.id}.\n`,
-      });
+      expect(await operate(change, job!.id)).toEqual({ code: 1, stdout: '', stderr });
     expect(await reminders.state('tomorrow')).toBe('created');
   });
 
@@ -215,20 +206,15 @@ describe('A job', () => {
   test('is the actor of its changes in the audit log, by its name; so is a schedule', async () => {
     await reminders.add({ payloads: [{ name: 'audited', audits: '7' }] });
     await reminders.query(`INSERT INTO pgboss.job (name, data) VALUES ('every-minute', '{"payload":{}}')`);
-    const records = (job: string) =>
-      reminders.query(
-        'SELECT actor, account_id::int AS account, action, subject_id AS subject FROM audit_log WHERE job = $1',
-        job,
-      );
+    const columns = 'actor, account_id::int AS account, action, subject_id AS subject';
+    const records = (job: string) => reminders.query(`SELECT ${columns} FROM audit_log WHERE job = $1`, job);
     await reminders.done('audited');
     const [{ job_id: subject }] = (await reminders.calls('audited')) as [HandledCall];
-    expect(await records('send-reminder')).toEqual([
-      { actor: 'job', account: 7, action: 'visit.reminded', subject },
-    ]);
+    const record = { actor: 'job', account: 7, action: 'visit.reminded', subject };
+    expect(await records('send-reminder')).toEqual([record]);
     await eventually(async () => (await records('every-minute')).length > 0);
-    expect((await records('every-minute'))[0]).toEqual({
-      ...{ actor: 'job', account: null, action: 'visits.counted', subject: null },
-    });
+    const scheduled = { actor: 'job', account: null, action: 'visits.counted', subject: null };
+    expect((await records('every-minute'))[0]).toEqual(scheduled);
   });
 
   test('is counted in the metrics of its queue', async () => {
@@ -246,12 +232,10 @@ describe('A job', () => {
       const [done, postponed, failed] = (await tries()).map((count, i) => count - before[i]!);
       return done! >= 21 && postponed! >= 1 && failed! >= 1;
     });
-    const waiting = (await readMetrics(reminders.service)).filter(
-      ({ name }) => name === 'petstore_jobs_waiting',
-    );
-    expect(waiting.map(({ labels }) => labels.queue)).toEqual(
-      expect.arrayContaining(['every-minute', 'messages', 'send-reminder']),
-    );
+    const metrics = await readMetrics(reminders.service);
+    const waiting = metrics.filter(({ name }) => name === 'petstore_jobs_waiting');
+    const queues = expect.arrayContaining(['every-minute', 'messages', 'send-reminder']);
+    expect(waiting.map(({ labels }) => labels.queue)).toEqual(queues);
   });
 
   test('is not handled before its time', async () => {
@@ -296,10 +280,7 @@ test('An unhandled rejection in a feature ends no process, and is logged without
   const { service } = reminders;
   expect(await reminders.add({ forgets: true, payloads: [{ forgotten: true }] })).toBe('added');
   await eventually(() => service.output().includes('A promise was forgotten'));
-  const line = service
-    .output()
-    .split('\n')
-    .find((one) => one.includes('A promise was forgotten'))!;
+  const line = /.*A promise was forgotten.*/.exec(service.output())![0];
   expect(line).toContain('with-reminders.js');
   expect(line).not.toContain('a secret');
   expect((await fetch(`${service.url}/health/ready`)).status).toBe(200);

@@ -32,7 +32,6 @@ const signUp = (service: TestedService, ip?: string, email = newEmail()) =>
 const wrong = ({ email }: { email: string }) => ({ email, password: 'wrong' });
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
 
-/** Runs one call after another. */
 async function times<T>(count: number, run: () => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   for (let i = 0; i < count; i++) results.push(await run());

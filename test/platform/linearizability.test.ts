@@ -23,7 +23,6 @@ interface Item {
 
 interface Answer {
   status: number;
-  /** The body if it is one item, and if it is a list. */
   item: Item;
   items: Item[];
 }
@@ -234,15 +233,8 @@ function isLinearizable(
     const mayMove = one.move !== undefined && (MOVES[state]?.includes(one.move) ?? false);
     const isSo = one.move === undefined ? one.told === state : one.told === (mayMove ? one.move : undefined);
     const next = mayMove ? one.move! : state;
-    return (
-      isSo &&
-      isLinearizable(
-        history,
-        next,
-        seen,
-        left.filter((other) => other !== one),
-      )
-    );
+    const others = left.filter((other) => other !== one);
+    return isSo && isLinearizable(history, next, seen, others);
   });
 }
 
@@ -255,11 +247,8 @@ test('What 16 clients of two instances are told of one order could have happened
       // Each status first in another round.
       const move = asked[(client * (1 + (round % 3)) + round) % asked.length];
       const from = performance.now();
-      const { status, item } = await ask(
-        move === undefined
-          ? { method: 'GET', path: `/v1/store/orders/${order.item.id}` }
-          : { method: 'PATCH', path: `/v1/store/orders/${order.item.id}`, body: { status: move } },
-      );
+      const path = `/v1/store/orders/${order.item.id}`;
+      const { status, item } = await ask(move ? { method: 'PATCH', path, body: { status: move } } : { path });
       if (status !== 200) expect(status).toBe(409);
       const told = status === 200 ? item.status : undefined;
       return { move, told, from, to: performance.now() };

@@ -34,7 +34,6 @@ afterAll(async () => {
 const config = () => Object.assign(new Config(), { DATABASE_URL: url });
 const migrateNow = () => migrate(config(), { migrations: [], install: () => Promise.resolve() });
 
-/** Reverts a migration, after those that were run since. */
 async function revert(name: string): Promise<void> {
   for (let reverted; reverted !== name; await database.undoLastMigration()) reverted = await lastOne();
 }

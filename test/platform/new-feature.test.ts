@@ -37,18 +37,12 @@ if (!isFree)
 
   test('spells another name as each place needs it', async () => {
     expect(await newFeature('x-rays', '--owned')).toMatchObject({ code: 0 });
-    const text = checkout
-      .find('{src,test}/x-rays{.test.ts,/**/*.*}')
-      .map(checkout.read.bind(checkout))
-      .join('');
-    const spellings = [
-      "'x-rays:read'",
-      'CREATE TABLE x_rays (',
-      'x_ray_not_found',
-      ':xRayId',
-      "summary: 'Add a new x ray'",
-    ];
-    for (const spelling of [...spellings, 'readonly xRays:', 'class XRaysController'])
+    const files = checkout.find('{src,test}/x-rays{.test.ts,/**/*.*}');
+    const text = files.map((path) => checkout.read(path)).join('');
+    for (const spelling of [
+      ...["'x-rays:read'", 'CREATE TABLE x_rays (', 'x_ray_not_found', ':xRayId'],
+      ...["summary: 'Add a new x ray'", 'readonly xRays:', 'class XRaysController'],
+    ])
       expect(text).toContain(spelling);
     expect(text).not.toMatch(/appointment/i);
   });
@@ -74,23 +68,14 @@ if (!isFree)
     expect(checkout.read('src/features.ts')).toBe(list);
   });
 
-  test.each<[string, (at: Checkout) => void, string]>([
-    [
-      'src/features.ts is not there',
-      (at) => at.removeFile('src/features.ts'),
-      'There is no src/features\\.ts here',
-    ],
-    [
-      'src/features.ts has no list',
-      (at) => at.write('src/features.ts', 'export const OTHERS = [];\n'),
-      'src/features\\.ts has no list FEATURES\\.',
-    ],
-    [
-      'a file cannot be written',
-      (at) => (at.removeFolder('test'), at.write('test', '')),
-      '(?:ENOTDIR|EEXIST): ',
-    ],
-  ])('leaves nothing behind where %s', async (_what, spoil, reason) => {
+  test.each(
+    Object.entries<(at: Checkout) => unknown>({
+      'There is no src/features\\.ts here': (at) => at.removeFile('src/features.ts'),
+      'src/features\\.ts has no list FEATURES\\.': (at) =>
+        at.write('src/features.ts', 'export const OTHERS = [];\n'),
+      '(?:ENOTDIR|EEXIST): ': (at) => (at.removeFolder('test'), at.write('test', '')),
+    }),
+  )('leaves nothing behind where it says %s', async (reason, spoil) => {
     const spoilt = Checkout.copy();
     spoil(spoilt);
     expect(await spoilt.node('schematics/main.ts', 'owls')).toEqual(refused(reason));

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
@@ -18,7 +18,6 @@ import { eventually, ROOT } from '../support/npm.js';
 
 type Line = Record<string, unknown>;
 
-/** All that can be observed is. */
 let service: Service;
 let collector: Awaited<ReturnType<typeof startCollector>>;
 let metricsUrl: string;
@@ -27,7 +26,7 @@ let key: string;
 let plain: Service;
 
 beforeAll(async () => {
-  collector = await startCollector();
+  collector = await startCollector(ok);
   const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' };
   const env = { ...traced, LOG_LEVEL: 'debug', METRICS_PORT: '0' };
   [service, plain] = await Promise.all([startService(env), startService()]);
@@ -36,7 +35,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([service.stop(), plain.stop()]);
-  collector.server.close();
+  expect(new Set(collector.paths)).toEqual(new Set(['/v1/traces']));
+  collector.stop();
 });
 
 /** Everything logged so far; anything else in the log fails the test. */
@@ -45,7 +45,6 @@ function linesOf(of: Service): Line[] {
   return written.filter((line) => line && !line.startsWith('  ')).map((line) => JSON.parse(line) as Line);
 }
 
-/** The line of a request, once it is logged. */
 async function lineOf(requestId: string | null, of = service): Promise<Line> {
   const find = () => linesOf(of).find((line) => line.requestId === requestId && 'durationMs' in line);
   await eventually(() => find() !== undefined);
@@ -176,7 +175,6 @@ describe('The metrics', () => {
   });
 });
 
-/** A span in OTLP's JSON. */
 interface Span {
   traceId: string;
   spanId: string;
@@ -185,58 +183,16 @@ interface Span {
   kind: number;
 }
 
-/** Receives spans as an OpenTelemetry Collector does. */
-async function startCollector(): Promise<{ spans: Span[]; server: Server; url: string }> {
+/** Receives what a collector does, keeps the spans of it that are JSON, and answers with a status, or not at all. */
+async function startCollector(answer?: (response: ServerResponse) => void, http2 = false) {
   const spans: Span[] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      expect(request.url).toBe('/v1/traces');
-      const { resourceSpans } = JSON.parse(Buffer.concat(chunks).toString());
-      for (const { scopeSpans } of resourceSpans) {
-        for (const scope of scopeSpans) spans.push(...scope.spans);
-      }
-      response.setHeader('Content-Type', 'application/json').end('{}');
-    });
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return { spans, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
-}
-
-const SERVER = 2;
-const CLIENT = 3;
-
-describe('Traces', () => {
-  test('continue from the client through the request to its SQL, and their id is in the log', async () => {
-    const { spans } = collector;
-    const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
-    const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
-    const path = `/v1/pets?status=sold&access_token=${key}`;
-    const { headers: answered } = await call(service, 'GET', path, { key, headers });
-    expect(await lineOf(answered.get('x-request-id'))).toMatchObject({ traceId });
-    const ofTrace = () => spans.filter((span) => span.traceId === traceId);
-    const isRequest = ({ kind }: Span) => kind === SERVER;
-    await eventually(() => ofTrace().some(isRequest));
-    const request = ofTrace().find(isRequest)!;
-    expect(request).toMatchObject({ parentSpanId: '00f067aa0ba902b7', name: 'GET /v1/pets' });
-    const statements = ofTrace().filter(({ kind, name }) => kind === CLIENT && name.startsWith('pg.query'));
-    expect(statements.length).toBeGreaterThan(0);
-    const ids = new Map(ofTrace().map((span) => [span.spanId, span]));
-    const root = (span: Span): Span =>
-      ids.has(span.parentSpanId!) ? root(ids.get(span.parentSpanId!)!) : span;
-    for (const statement of statements) expect(root(statement)).toBe(request);
-    const told = JSON.stringify(spans);
-    expect([key, 'correct horse'].filter((secret) => told.includes(secret))).toEqual([]);
-  });
-});
-
-/** A collector that counts what it gets, by path, and answers with a status, or not at all. */
-async function startCounting(answer?: (response: ServerResponse) => void, http2 = false) {
   const paths: string[] = [];
-  const listener = (request: IncomingMessage, response: ServerResponse) => {
+  const listener = async (request: IncomingMessage, response: ServerResponse) => {
     paths.push(request.url!);
-    request.resume();
+    const sent = await text(request);
+    if (sent.startsWith('{'))
+      for (const { scopeSpans } of JSON.parse(sent).resourceSpans)
+        for (const scope of scopeSpans) spans.push(...scope.spans);
     answer?.(response);
   };
   const server = http2
@@ -244,33 +200,58 @@ async function startCounting(answer?: (response: ServerResponse) => void, http2 
     : createServer(listener);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { paths, url, stop: () => server.close() };
+  return { spans, paths, url, stop: () => server.close() };
 }
 
+const ok = (response: ServerResponse) =>
+  void response.writeHead(200, { 'Content-Type': 'application/json' }).end('{}');
+
+const SERVER = 2;
+const CLIENT = 3;
+
+test('Traces continue from the client through the request to its SQL, and their id is in the log', async () => {
+  const { spans } = collector;
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const headers = { traceparent: `00-${traceId}-00f067aa0ba902b7-01` };
+  const path = `/v1/pets?status=sold&access_token=${key}`;
+  const { headers: answered } = await call(service, 'GET', path, { key, headers });
+  expect(await lineOf(answered.get('x-request-id'))).toMatchObject({ traceId });
+  const ofTrace = () => spans.filter((span) => span.traceId === traceId);
+  const isRequest = ({ kind }: Span) => kind === SERVER;
+  await eventually(() => ofTrace().some(isRequest));
+  const request = ofTrace().find(isRequest)!;
+  expect(request).toMatchObject({ parentSpanId: '00f067aa0ba902b7', name: 'GET /v1/pets' });
+  const statements = ofTrace().filter(({ kind, name }) => kind === CLIENT && name.startsWith('pg.query'));
+  expect(statements.length).toBeGreaterThan(0);
+  const ids = new Map(ofTrace().map((span) => [span.spanId, span]));
+  const root = (span: Span): Span =>
+    ids.has(span.parentSpanId!) ? root(ids.get(span.parentSpanId!)!) : span;
+  for (const statement of statements) expect(root(statement)).toBe(request);
+  const told = JSON.stringify(spans);
+  expect([key, 'correct horse'].filter((secret) => told.includes(secret))).toEqual([]);
+});
+
 const TRACES = '/v1/traces';
-const ok = (response: ServerResponse) => void response.writeHead(200).end();
 
 describe('A switch of OpenTelemetry does what its specification says:', () => {
   const GRPC = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
-  test.each<[string, (url: string) => Record<string, string>, string[]]>([
-    [
-      'OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf',
-      () => ({ OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf' }),
-      [TRACES],
-    ],
-    ['OTEL_EXPORTER_OTLP_PROTOCOL=grpc', () => ({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }), [GRPC]],
-    ['OTEL_SDK_DISABLED', () => ({ OTEL_SDK_DISABLED: 'TRUE' }), []],
-    ['OTEL_TRACES_EXPORTER=none', () => ({ OTEL_TRACES_EXPORTER: 'none' }), []],
-    ['OTEL_TRACES_SAMPLER=always_off', () => ({ OTEL_TRACES_SAMPLER: 'always_off' }), []],
-    [
-      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
-      (url) => ({ OTEL_EXPORTER_OTLP_ENDPOINT: '', OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${url}/elsewhere` }),
-      ['/elsewhere'],
-    ],
-    ['OTEL_TRACES_SAMPLER_ARG alone', () => ({ OTEL_TRACES_SAMPLER_ARG: '0' }), []],
-  ])('%s', async (name, settings, paths) => {
-    const counting = await startCounting(ok, name.endsWith('grpc'));
-    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: counting.url, ...settings(counting.url) };
+  test.each<[string, string[]]>([
+    ['OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf', [TRACES]],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL=grpc', [GRPC]],
+    ['OTEL_SDK_DISABLED=TRUE', []],
+    ['OTEL_TRACES_EXPORTER=none', []],
+    ['OTEL_TRACES_SAMPLER=always_off', []],
+    // Alone.
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=URL/elsewhere', ['/elsewhere']],
+    // Without a sampler of its own.
+    ['OTEL_TRACES_SAMPLER_ARG=0', []],
+  ])('%s', async (setting, paths) => {
+    const counting = await startCollector(ok, setting.endsWith('grpc'));
+    const [name, value] = setting.replace('URL', counting.url).split('=') as [string, string];
+    const general: Record<string, string> = name.endsWith('_ENDPOINT')
+      ? {}
+      : { OTEL_EXPORTER_OTLP_ENDPOINT: counting.url };
+    const env = { ...general, [name]: value };
     const traced = await startService(env);
     await call(traced, 'GET', '/v1/pets');
     // A stop sends what is left.
@@ -307,13 +288,10 @@ test('A service that reads its permissions first has the spans of its pool too',
 
 test.each<[string, ((response: ServerResponse) => void) | undefined]>([
   ['answers 400', (response) => void response.writeHead(400).end('no')],
-  [
-    'answers 503 with Retry-After',
-    (response) => void response.writeHead(503, { 'Retry-After': '60' }).end('later'),
-  ],
+  ['answers 503 with Retry-After', (response) => void response.writeHead(503, { 'Retry-After': '60' }).end()],
   ['does not answer', undefined],
 ])('A collector that %s does not change how the service stops', async (_how, answer) => {
-  const counting = await startCounting(answer);
+  const counting = await startCollector(answer);
   const traced = await startService({ OTEL_EXPORTER_OTLP_ENDPOINT: counting.url });
   await call(traced, 'GET', '/v1/pets');
   const from = Date.now();

@@ -33,7 +33,6 @@ let service: Service;
 let connected: Connected;
 let planner: Planner;
 let tables: string[];
-/** What is sent for each list. */
 const ofLists = new Map<string, Sent[]>();
 let statements: Sent[];
 let made: Examples;
@@ -72,10 +71,8 @@ function copies(from: number, to: number): string[] {
   return referredFirst(others).map((entity) => {
     const { tableName, columns, primaryColumns, uniques, indices } = entity;
     // A table whose rows may exclude each other needs `rows` of its own.
-    const limits = [
-      primaryColumns,
-      ...[...uniques, ...indices.filter(({ isUnique }) => isUnique)].map((one) => one.columns),
-    ];
+    const unique = [...uniques, ...indices.filter(({ isUnique }) => isUnique)];
+    const limits = [primaryColumns, ...unique.map((one) => one.columns)];
     const limited = limits.filter((limit) => !limit.some(({ isGenerated }) => isGenerated));
     const different = limited.map((limit) => differs(entity, limit));
     const values = new Map(different.map((column) => [column.databaseName, another(column, from)]));
@@ -198,7 +195,6 @@ function inTheMiddle(cursor: string): string {
   return Buffer.from(place).toString('base64url');
 }
 
-/** A Buffer as JSON writes it. */
 const reviveBytes = (_key: string, value: unknown) => {
   const { type, data } = (value ?? {}) as { type?: unknown; data?: number[] };
   return type === 'Buffer' ? Buffer.from(data!) : value;
@@ -227,7 +223,6 @@ async function run(...all: string[]): Promise<void> {
   for (const sql of all) await query(service.databaseUrl, sql);
 }
 
-/** Adds copies of rows. */
 async function copy(from: number, to: number): Promise<void> {
   for (const sql of copies(from, to)) {
     await query(service.databaseUrl, sql).catch((cause: Error) => {
@@ -261,12 +256,10 @@ const fillAll = (from: number, to: number) => [...fill(from, to), ...facts.rows(
 
 /** The statements of whatever requests do beside lists, with keys and without. */
 async function record({ account, key }: Required<Pick<CallOptions, 'account' | 'key'>>): Promise<Sent[]> {
-  const ask = (method: string, path: string, body?: object, retryKey?: string) =>
-    call(service, method, `/v1${path}`, {
-      key,
-      body,
-      headers: retryKey === undefined ? {} : { 'Idempotency-Key': retryKey },
-    });
+  const ask = (method: string, path: string, body?: object, retryKey?: string) => {
+    const headers: Record<string, string> = retryKey ? { 'Idempotency-Key': retryKey } : {};
+    return call(service, method, `/v1${path}`, { key, body, headers });
+  };
   const free = await query<{ id: string }>(
     service.databaseUrl,
     `SELECT id FROM pets WHERE status = 'available' AND id > 10002 ORDER BY id LIMIT 2`,
@@ -283,9 +276,8 @@ async function record({ account, key }: Required<Pick<CallOptions, 'account' | '
   const unseen = await createKey(service, { ...account, ...other });
   return sentDuring(async () => {
     await call(service, 'GET', '/v1/pets/5', { key: unseen });
-    await Promise.all(
-      ['5', '6', '7'].flatMap((id) => [ask('GET', `/pets/${id}`), ask('GET', `/categories/${id}`)]),
-    );
+    const paths = ['5', '6', '7'].flatMap((id) => [`/pets/${id}`, `/categories/${id}`]);
+    await Promise.all(paths.map((path) => ask('GET', path)));
     for (const [i, { id: petId }] of free.entries()) {
       const retryKey = i === 0 ? undefined : 'order';
       const place = () => ask('POST', '/store/orders', { petId: Number(petId) }, retryKey);
@@ -303,10 +295,8 @@ async function record({ account, key }: Required<Pick<CallOptions, 'account' | '
     await manage('PATCH', `/api-keys/${id}`, { name: 'renamed', permissions: ['pets:read'] });
     await manage('POST', `/api-keys/${id}/roll`, { overlapSeconds: 60 });
     await manage('DELETE', `/api-keys/${id}`);
-    const invitation = newSecret(INVITATIONS);
-    await call(service, 'POST', '/v1/accounts', {
-      body: { ...account, email: 'new@example.com', invitation },
-    });
+    const newcomer = { ...account, email: 'new@example.com', invitation: newSecret(INVITATIONS) };
+    await call(service, 'POST', '/v1/accounts', { body: newcomer });
     await manage('DELETE', '/accounts/current');
   });
 }

@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import { request } from 'node:http';
+import { type ClientRequest, request } from 'node:http';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join, matchesGlob } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -23,7 +23,24 @@ import {
   signalPostgresOn,
   type Told,
 } from '../support/npm.js';
-import { createDatabase, listening, query, sharedService, startService } from '../../src/testing/service.js';
+import {
+  createDatabase,
+  listening,
+  query,
+  type Service,
+  sharedService,
+  startService,
+} from '../../src/testing/service.js';
+
+/** A write whose head has been read, and that can go on. */
+async function beginWrite(service: Service): Promise<ClientRequest> {
+  const Authorization = `Bearer ${await createKey(service)}`;
+  const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
+  const post = request(`${service.url}/v1/pets`, { method: 'POST', headers }).on('error', () => {});
+  post.flushHeaders();
+  await once(post, 'continue');
+  return post;
+}
 
 /** PostgreSQL refuses to run as root, so there the service runs it as this user, who owns nothing else. */
 const NOBODY = { uid: 65_534, gid: 65_534 };
@@ -279,11 +296,7 @@ describe('on a database elsewhere', () => {
 
   test('a request that is under way at SIGTERM is answered, and the service ends right after it', async () => {
     const service = await startService();
-    const Authorization = `Bearer ${await createKey(service)}`;
-    const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
-    const post = request(`${service.url}/v1/pets`, { method: 'POST', headers });
-    post.flushHeaders();
-    await once(post, 'continue');
+    const post = await beginWrite(service);
     const stopped = service.stop();
     await eventually(async () => !(await isServed(service.url)));
     const from = Date.now();
@@ -318,11 +331,7 @@ test('a request that came before SIGTERM is answered, though thousands of its cl
 
 test('a stop with a body under way ends within the grace period, and the body is not taken', async () => {
   const service = await startService({ SHUTDOWN_GRACE_MS: '1000' });
-  const Authorization = `Bearer ${await createKey(service)}`;
-  const headers = { Authorization, 'Content-Type': 'application/json', Expect: '100-continue' };
-  const post = request(`${service.url}/v1/pets`, { method: 'POST', headers }).on('error', () => {});
-  post.flushHeaders();
-  await once(post, 'continue');
+  const post = await beginWrite(service);
   const closed = new Promise((resolve) => post.once('close', resolve));
   post.write('{"name":"Luna","categoryId":1');
   expect(await service.stop()).toBe(0);
@@ -330,12 +339,13 @@ test('a stop with a body under way ends within the grace period, and the body is
   expect(await query(service.databaseUrl, 'SELECT FROM pets')).toEqual([]);
 });
 
-describe('a log that cannot be written', () => {
-  test.each<[string, string, () => number]>([
-    ['on a full disk', '1', () => fs.openSync('/dev/full', 'w')],
-    ['to a pipe that nobody reads', '1', unreadPipe],
-    ['of several workers to a pipe that nobody reads', '2', unreadPipe],
-  ])('%s costs lines, and neither a request nor the stop', async (_where, WORKERS, open) => {
+test.each<[string, string, () => number]>([
+  ['on a full disk', '1', () => fs.openSync('/dev/full', 'w')],
+  ['to a pipe that nobody reads', '1', unreadPipe],
+  ['of several workers to a pipe that nobody reads', '2', unreadPipe],
+])(
+  'a log that cannot be written %s costs lines, and neither a request nor the stop',
+  async (_where, WORKERS, open) => {
     const databaseUrl = await createDatabase('TEMPLATE migrated');
     const log = open();
     const { PATH, NODE_COMPILE_CACHE } = process.env;
@@ -355,14 +365,14 @@ describe('a log that cannot be written', () => {
     clearTimeout(killed);
     expect(Date.now() - from).toBeLessThan(4_500);
     fs.closeSync(log);
-  });
+  },
+);
 
-  function unreadPipe(): number {
-    const path = join(newFolder(), 'pipe');
-    execFileSync('mkfifo', [path]);
-    return fs.openSync(path, fs.constants.O_RDWR);
-  }
-});
+function unreadPipe(): number {
+  const path = join(newFolder(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  return fs.openSync(path, fs.constants.O_RDWR);
+}
 
 test.each([
   ['an exception', 'throw failure()'],
@@ -402,13 +412,9 @@ describe('a start that is told to stop', () => {
         const seen: string[] = [];
         const watcher = fs.watch(env.DATA_DIR, (_event, name) => void seen.push(name ?? ''));
         const run = nodeStart(env);
-        await eventually(
-          () =>
-            run.stdout.includes('Demo key') ||
-            [...seen, ...fs.globSync(moment, { cwd: env.DATA_DIR })].some((name) =>
-              matchesGlob(name, moment),
-            ),
-        );
+        const found = () => [...seen, ...fs.globSync(moment, { cwd: env.DATA_DIR })];
+        const isSeen = () => found().some((name) => matchesGlob(name, moment));
+        await eventually(() => run.stdout.includes('Demo key') || isSeen());
         watcher.close();
         await run.stop();
         expect(run.stderr).toBe('');
@@ -501,9 +507,8 @@ describe('the configuration', () => {
   });
 
   test.each(['10.0', '1e1', '0xa', ' 10', '+10', '010.5', '-0'])('takes no integer written as %j', (text) => {
-    expect(() => readConfig({ KEEP_ALIVE_SECONDS: text })).toThrow(
-      'Invalid environment: KEEP_ALIVE_SECONDS ',
-    );
+    const read = () => readConfig({ KEEP_ALIVE_SECONDS: text });
+    expect(read).toThrow('Invalid environment: KEEP_ALIVE_SECONDS ');
   });
 
   test('refuses a password in the addresses that clients are told', () => {
@@ -515,8 +520,7 @@ describe('the configuration', () => {
 
   test.each([
     'postgresql://u:s3cret@/shop?host=/var/run/postgresql',
-    'postgresql://u:s3cret@%2Fcloudsql%2Fshop%3Aeu%3Aone/shop',
-    'postgresql:///shop',
+    ...['postgresql://u:s3cret@%2Fcloudsql%2Fshop%3Aeu%3Aone/shop', 'postgresql:///shop'],
     'postgresql://u:s3@cret@db_1/shop',
     'postgres://u:s3%23cret@[::1]:5433/shop?sslmode=verify-full&user=a@b',
     'postgresql://u:s3,cret@[::1]/shop?target_session_attrs=read-write',
@@ -528,16 +532,11 @@ describe('the configuration', () => {
   });
 
   test.each([
-    'mysql://u:s3cret@db/shop',
-    'postgresql://u:s3cret#x@db/shop',
-    'postgresql://u:12#s3cret@db/shop',
-    'postgresql://u:s3cret/x@db/shop',
-    'postgresql://u:12/s3cret@db/shop',
-    'postgresql://u:s3cret?x@db/shop',
-    'postgresql://u:s3cret%@db/shop',
-    'postgresql://u:s3cret%FF@db/shop',
-    'postgresql://u:s3cret@db:65536/shop',
-    'postgresql://u:s3cret@db:x/shop',
+    ...['mysql://u:s3cret@db/shop', 'postgresql://u:s3cret#x@db/shop'],
+    ...['postgresql://u:12#s3cret@db/shop', 'postgresql://u:s3cret/x@db/shop'],
+    ...['postgresql://u:12/s3cret@db/shop', 'postgresql://u:s3cret?x@db/shop'],
+    ...['postgresql://u:s3cret%@db/shop', 'postgresql://u:s3cret%FF@db/shop'],
+    ...['postgresql://u:s3cret@db:65536/shop', 'postgresql://u:s3cret@db:x/shop'],
     'postgresql://u:s3cret@one:5432,two:5433/shop',
     'postgres://u:s3cret@one,[::1]:5433,10.0.0.1/shop?target_session_attrs=primary',
     'postgresql://one,two',

@@ -28,27 +28,23 @@ const MANY = isThorough ? 50 : 12;
 const FEW = 8;
 /** At night every kind of entity; else the one that has columns of most types. */
 const KINDS = kinds.KINDS.slice(0, isThorough ? undefined : 1);
-/** How often a property is tried. */
 const RUNS = isThorough ? 150 : 15;
 
 @Entity()
 class Owned {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' }) id!: string;
 
   @Index()
   @Column('bigint')
   accountId!: string;
 
-  @DeleteDateColumn({ type: 'timestamptz' })
-  deletedAt!: Date | null;
+  @DeleteDateColumn({ type: 'timestamptz' }) deletedAt!: Date | null;
 }
 
 /** A row that needs no value. */
 @Entity()
 class Ticket {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
-  id!: string;
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' }) id!: string;
 }
 
 type Item = ObjectLiteral & { label: string };
@@ -209,9 +205,8 @@ describe('Rows that are asked for at the same time', () => {
   test('are looked for by one statement, or by one after that of the first, also where there are none', async () => {
     sent.length = 0;
     const missing = Array.from({ length: FEW }, (_, i) => String(10 ** 12 + i));
-    expect(await Promise.all(missing.map((id) => fast(kinds.Identity).findRow({ id })))).toEqual(
-      missing.map(() => null),
-    );
+    const found = await Promise.all(missing.map((id) => fast(kinds.Identity).findRow({ id })));
+    expect(found).toEqual(missing.map(() => null));
     expect([1, 2]).toContain(sent.length);
   });
 
@@ -273,10 +268,11 @@ describe('Filters', () => {
   test('and look-ups refuse a value that is missing, where TypeORM would find any row', async () => {
     const rows = fast(kinds.Identity);
     for (const where of [{}, { id: undefined }, { id: null }]) {
-      await expect(rows.findRow(where as object)).rejects.toThrow('No value to look for');
-      await expect(rows.updateRows(where as object, { label: 'all' })).rejects.toThrow(
-        'No value to look for',
-      );
+      const asked = [
+        () => rows.findRow(where as object),
+        () => rows.updateRows(where as object, { label: 'x' }),
+      ];
+      for (const ask of asked) await expect(ask()).rejects.toThrow('No value to look for');
     }
     await expect(rows.findRow({ colour: 'red' } as object)).rejects.toThrow('Identity has no column colour');
   });
@@ -371,12 +367,7 @@ describe('A value that is undefined is not given', () => {
     n: maybe(fc.integer({ min: -1e9, max: 1e9 })),
     note: maybe(fc.option(text)),
     state: maybe(fc.option(text)),
-    json: maybe(
-      fc.oneof(
-        json.map((value) => ({ value })),
-        fc.array(json, { maxLength: 3 }),
-      ),
-    ),
+    json: maybe(fc.oneof(fc.record({ value: json }), fc.array(json, { maxLength: 3 }))),
     loose: maybe(fc.option(json)),
     tags: maybe(fc.array(text, { maxLength: 3 })),
     counts: maybe(fc.option(fc.array(fc.integer({ min: -1e9, max: 1e9 }), { maxLength: 3 }))),
@@ -391,9 +382,8 @@ describe('A value that is undefined is not given', () => {
         const added = await rows().addRows(made);
         const twins: string[] = [];
         for (const values of made) {
-          const { identifiers } = await plain(kinds.Defaulted).insert(
-            plain(kinds.Defaulted).create(values) as object,
-          );
+          const twin: object = plain(kinds.Defaulted).create(values);
+          const { identifiers } = await plain(kinds.Defaulted).insert(twin);
           twins.push((identifiers[0] as { id: string }).id);
         }
         for (const [i, row] of added.entries()) {

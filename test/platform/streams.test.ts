@@ -16,7 +16,6 @@ import { PIXEL, UploadsController } from '../support/uploads.controller.js';
 
 let extended: Extended;
 let key: string;
-/** Of another account. */
 let otherKey: string;
 // oxlint-disable-next-line typescript/no-explicit-any -- a test reads what it expects, and fails where that is not there
 let document: any;
@@ -40,7 +39,6 @@ const setAhead = (ms: number) => void (performance.now = () => now() + ms);
 const bytes = (size: number) => Buffer.alloc(size, 'x');
 const auth = () => ({ Authorization: `Bearer ${key}` });
 
-/** Begins to send a picture. */
 function beginPicture(length: number | 'chunked', as = key, localAddress = '127.0.0.1'): Socket {
   const socket = connect({ port: Number(new URL(extended.url).port), host: '127.0.0.1', localAddress });
   const size = length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`;
@@ -64,7 +62,6 @@ async function arrive(): Promise<void> {
 }
 
 describe('A large body', () => {
-  /** Sends a body to an operation, and gives the status and the JSON of its answer. */
   async function upload(
     method: string,
     path: string,
@@ -82,7 +79,6 @@ describe('A large body', () => {
     { code, message, status },
   ];
 
-  /** A form with texts, and with files by their names. */
   function form(fields: Record<string, string | Buffer | Buffer[]>): FormData {
     const data = new FormData();
     for (const [name, value] of Object.entries(fields))
@@ -268,7 +264,6 @@ async function readStalled(): Promise<void> {
   const response = await askAs('stalled', 'lines?lines=2&pauseMs=60000');
   await expect(response.text()).rejects.toThrow();
 }
-/** Asks under a request id. */
 const askAs = (id: string, path: string) => ask(path, { 'X-Request-Id': id });
 const post = (path: string, body: object, at = extended) =>
   call(at, 'POST', `/v1/recordings/${path}`, { key, body });
@@ -301,7 +296,6 @@ async function answerInTime(path: string, requestId: string): Promise<number> {
   return (await answer).status;
 }
 
-/** An answer that is read as slowly as the test reads it. */
 function open(
   path: string,
   requestId: string,
@@ -321,7 +315,6 @@ afterEach(() => {
   leaving = new AbortController();
 });
 
-/** Hears events, until there is an end to them, or to the test. */
 async function hear(more: Record<string, string> = {}, at = extended.url, route = 'heard', leave = leaving) {
   const headers = { ...auth(), ...more };
   const response = await fetch(`${at}/v1/recordings/${route}`, { headers, signal: leave.signal });
@@ -337,7 +330,6 @@ async function hear(more: Record<string, string> = {}, at = extended.url, route 
   return { text: () => text, has: (part: string) => eventually(() => text.includes(part)), ended };
 }
 
-/** The connections of row streams that the server has. */
 async function streaming(): Promise<number> {
   const active = await query(
     extended.databaseUrl,

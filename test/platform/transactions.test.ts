@@ -9,11 +9,8 @@ import { createDatabase } from '../../src/testing/service.js';
 
 @Entity()
 class Entry {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text', { unique: true })
-  label!: string;
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' }) id!: string;
+  @Column('text', { unique: true }) label!: string;
 }
 
 let database: DataSource;

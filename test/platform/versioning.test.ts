@@ -13,7 +13,6 @@ const first = ofRelease('1.0.0');
 // oxlint-disable-next-line typescript/no-explicit-any -- a change may be of any part of a document
 type Change = (api: any) => unknown;
 
-/** The first document with a change. */
 function changed(change: Change, version = releaseOf(first)): Api {
   const api = structuredClone(first);
   change(api);
@@ -68,29 +67,23 @@ describe('The release', () => {
 describe('A break is', () => {
   const listPets = (api: Api) => api.paths['/pets']!.get!;
   const schemas = ({ components }: Parameters<Change>[0]) => components.schemas;
-  const newParameter = { name: 'x', in: 'query' as const, required: false, schema: {} };
+  const addParameter = (api: Api, more = {}) =>
+    listPets(api).parameters!.push({ name: 'x', in: 'query', required: false, schema: {}, ...more });
+  const addField = (to: { properties: Record<string, object> }) => (to.properties.tag = { type: 'string' });
+  const limitOf = (api: Api) => listPets(api).parameters!.find(({ name }) => name === 'limit')!;
 
   test.each<[string, Change]>([
     ['listPets: is gone', (api) => delete api.paths['/pets'].get],
     ['listPets: is beta now', (api) => (listPets(api)['x-stability'] = 'beta')],
     ['listPets: asks for other credentials', (api) => (listPets(api).security = [])],
     ['listPets: parameter limit is gone', (api) => listPets(api).parameters!.shift()],
-    [
-      'listPets: parameter x is required',
-      (api) => listPets(api).parameters!.push({ ...newParameter, required: true }),
-    ],
-    [
-      'listPets: maximum of parameter limit is 50',
-      (api) => (listPets(api).parameters!.find(({ name }) => name === 'limit')!.schema.maximum = 50),
-    ],
+    ['listPets: parameter x is required', (api) => addParameter(api, { required: true })],
+    ['listPets: maximum of parameter limit is 50', (api) => (limitOf(api).schema.maximum = 50)],
     ['createPet: body.status is gone', (api) => delete schemas(api).NewPet.properties.status],
     ['createPet: body.status is required', (api) => schemas(api).NewPet.required.push('status')],
     [
       'createPet: body.tag is required',
-      (api) => {
-        schemas(api).NewPet.properties.tag = { type: 'string' };
-        schemas(api).NewPet.required.push('tag');
-      },
+      (api) => addField(schemas(api).NewPet) && schemas(api).NewPet.required.push('tag'),
     ],
     ['createPet: status 201 is gone', (api) => delete api.paths['/pets'].post.responses[201]],
     ['getPet: 200.name is gone', (api) => delete schemas(api).Pet.properties.name],
@@ -105,8 +98,8 @@ describe('A break is', () => {
 
   test.each<[string, Change]>([
     ['a new operation', (api) => (api.paths['/vets'] = api.paths['/pets'])],
-    ['a new optional parameter', (api) => listPets(api).parameters!.push(newParameter)],
-    ['a new field of an answer', (api) => (schemas(api).Pet.properties.tag = { type: 'string' })],
+    ['a new optional parameter', (api) => addParameter(api)],
+    ['a new field of an answer', (api) => addField(schemas(api).Pet)],
     ['a new error code', (api) => schemas(api).ErrorCode.enum.push('vet_not_found')],
     ['a failure that no longer comes', (api) => delete api.paths['/pets'].get.responses[417]],
   ])('not %s', (_what, change) => {

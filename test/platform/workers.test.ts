@@ -20,7 +20,6 @@ afterAll(async () => {
   await removeFolders();
 });
 
-/** The processes that the service has started. */
 function workers(): number[] {
   const all = execFileSync('ps', ['-eo', 'ppid=,pid=,args='], { encoding: 'utf8' }).split('\n');
   return all.flatMap((line) => {

@@ -4,10 +4,10 @@ import { Controller, Get, Query, Redirect, Req, Res, StreamableFile } from '@nes
 import { ApiOkResponse, ApiSchema, ApiTags } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { BooleanParam, EnumField, Operation, Public, TextField } from '../../src/platform/index.js';
+import { Does } from './tried.js';
 import { ROOT } from './npm.js';
 import { PIXEL } from './uploads.controller.js';
 
-/** A file on disk. */
 export const SENT = join(ROOT, 'docs/reference.png');
 
 const CSV = { types: ['text/csv'] };
@@ -21,23 +21,18 @@ const csvOf = (rows: readonly { id: string; name: string }[]) =>
 
 @ApiSchema({ name: 'Row' })
 class Row {
-  @TextField({ description: 'Its id.', example: '1', max: 10 })
-  id!: string;
-
-  @TextField({ description: 'Its name.', example: 'Luna', max: 100 })
-  name!: string;
+  @TextField({ description: 'Its id.', example: '1', max: 10 }) id!: string;
+  @TextField({ description: 'Its name.', example: 'Luna', max: 100 }) name!: string;
 }
 
 const WAYS = { text: 'As a text.', file: 'As a file.', generated: 'As it comes.' };
 
 class Asked {
-  @EnumField({ name: 'Way', values: WAYS, description: 'How the method gives it.' })
-  way!: string;
+  @EnumField({ name: 'Way', values: WAYS, description: 'How the method gives it.' }) way!: string;
 }
 
 class Waiting {
-  @BooleanParam({ description: 'Whether it takes longer.', example: false })
-  later = false;
+  @BooleanParam({ description: 'Whether it takes longer.', example: false }) later = false;
 }
 
 /** What a team may answer that is not JSON with 200. */
@@ -47,7 +42,7 @@ class Waiting {
 export class AnswersController {
   @Get('csv')
   @ApiOkResponse({ description: 'The rows.', content: CSV_EXAMPLE })
-  @Operation({ id: 'exportCsv', summary: 'Rows as CSV', gives: CSV })
+  @Does(undefined, { gives: CSV })
   csv(@Query() { way }: Asked): string | StreamableFile | AsyncIterable<string> {
     const text = csvOf(ROWS);
     if (way === 'text') return text;
@@ -68,12 +63,7 @@ export class AnswersController {
   }
 
   @Get('report')
-  @Operation({
-    id: 'getSummary',
-    summary: 'A text, or what is to come of it',
-    returns: Row,
-    successes: [{ status: 200, gives: CSV }, { status: 202 }],
-  })
+  @Does(undefined, { returns: Row, successes: [{ status: 200, gives: CSV }, { status: 202 }] })
   report(@Query() { later }: Waiting, @Res({ passthrough: true }) response: Response): Row | string {
     if (!later) {
       response.type('text/csv');
@@ -84,33 +74,24 @@ export class AnswersController {
   }
 
   @Get('picture')
-  @Operation({
-    id: 'getPicture',
-    summary: 'A picture',
-    gives: { types: ['image/png'] },
-  })
+  @Does(undefined, { gives: { types: ['image/png'] } })
   picture(): StreamableFile {
     return new StreamableFile(PIXEL);
   }
 
   @Get('sent')
-  @Operation({ id: 'getSent', summary: 'A file', gives: { types: ['image/png'] } })
+  @Does(undefined, { gives: { types: ['image/png'] } })
   sent(@Res() response: Response): void {
     response.sendFile(SENT);
   }
 
   @Get('moved')
   @Redirect('/v1/answers/known', 302)
-  @Operation({ id: 'getMoved', summary: 'An address', status: 302 })
+  @Does(undefined, { status: 302 })
   moved(): void {}
 
   @Get('known')
-  @Operation({
-    id: 'getKnown',
-    summary: 'A row that a client may know',
-    returns: Row,
-    successes: [{ status: 200 }, { status: 304 }],
-  })
+  @Does(undefined, { returns: Row, successes: [{ status: 200 }, { status: 304 }] })
   known(): Row {
     return ROWS[0]!;
   }

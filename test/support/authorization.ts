@@ -92,7 +92,6 @@ function ruleFor({ one, caller: { may, refusal, isOwner }, has, target, choice }
 /** Whether an operation makes what its client has named. */
 const putsNew = (one: Placed) => one.method === 'PUT' && makes(one);
 
-/** Sends a request, and says what is wrong with its answer. */
 export async function ask(service: TestedService, request: Request): Promise<string[]> {
   const { one, caller, target, choice, has, next } = request;
   const rule = ruleFor(request);

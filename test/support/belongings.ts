@@ -40,7 +40,6 @@ const NAMED = new Map(
     .toReversed(),
 );
 
-/** The operation that makes what is in a collection. */
 function makerOf(collection: string): Placed | undefined {
   const isOf = ({ path }: Placed) => nameless(path) === collection;
   const puts = (one: Placed) => makes(one) && nameless(one.path) === `${collection}/{}`;
@@ -111,24 +110,15 @@ export class Belongings {
     const { account, key } = this;
     const given = randomUUID();
     const isGiven = maker.method === 'PUT';
-    const { status, text, body, headers } = await call(
-      this.service,
-      maker.method,
-      addressOf(maker, ({ name }) => {
-        const of = parametersIn(maker).find((one) => one.name === name)!.collection;
-        return isGiven && of === made ? given : ids.get(of);
-      }),
-      {
-        ...credentialsFor(maker, { account, key }),
-        ...(await this.contentFor(maker, [...path, collection])),
-      },
-    );
-    const { operationId } = maker.operation;
-    assert.equal(
-      status,
-      successOf(maker).status,
-      `${operationId} makes nothing by its example: ${status} ${text}`,
-    );
+    const address = addressOf(maker, ({ name }) => {
+      const of = parametersIn(maker).find((one) => one.name === name)!.collection;
+      return isGiven && of === made ? given : ids.get(of);
+    });
+    const content = await this.contentFor(maker, [...path, collection]);
+    const options = { ...credentialsFor(maker, { account, key }), ...content };
+    const { status, text, body, headers } = await call(this.service, maker.method, address, options);
+    const why = `${maker.operation.operationId} makes nothing by its example: ${status} ${text}`;
+    assert.equal(status, successOf(maker).status, why);
     const id = isGiven ? given : String(body?.id ?? headers.get('location')?.split('/').pop());
     if (this.isOwned(maker)) this.made.add(`${entity!.tableName} ${id}`);
     return id;
@@ -256,7 +246,6 @@ function another(schema: Schema, example: unknown, mark: string): unknown {
   return texts.find((text) => text !== example && fits(resolved, text)) ?? example;
 }
 
-/** A random text of the same form: digits for digits, letters for letters. */
 function textLike(text: string): string {
   const any = (from: string) => from[randomInt(from.length)]!;
   return text

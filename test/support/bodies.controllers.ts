@@ -6,7 +6,6 @@ import {
   Int64Param,
   IntegerField,
   IntegerParam,
-  Operation,
   PageQuery,
   Page,
   Reply,
@@ -15,28 +14,25 @@ import {
   Sunset,
   TextField,
 } from '../../src/platform/index.js';
+import { Does } from './tried.js';
 import { ToldDto } from './every-field.js';
 
 /** Operations with a body and without one, by every method that may have it. */
 
 class ThingParams {
-  @Int64Param({ description: 'Identifier.' })
-  thingId!: string;
+  @Int64Param({ description: 'Identifier.' }) thingId!: string;
 }
 
 class ReasonDto {
-  @TextField({ description: 'Why.', example: 'Too old.', max: 20 })
-  reason!: string;
+  @TextField({ description: 'Why.', example: 'Too old.', max: 20 }) reason!: string;
 }
 
 class FeedingDto {
-  @IntegerField({ description: 'Grams.', example: 7, min: 1, max: 9, optional: true })
-  grams = 5;
+  @IntegerField({ description: 'Grams.', example: 7, min: 1, max: 9, optional: true }) grams = 5;
 }
 
 class TimesQuery {
-  @IntegerParam({ description: 'How often.', min: 1, max: 9, optional: true })
-  times = 1;
+  @IntegerParam({ description: 'How often.', min: 1, max: 9, optional: true }) times = 1;
 }
 
 @ApiSchema({ name: 'NewThing' })
@@ -46,8 +42,7 @@ class NewThingDto {
 }
 
 class HiddenDto {
-  @EnumField({ description: 'Its mood.', name: 'HiddenMood', values: { glad: 'Glad.' } })
-  mood!: string;
+  @EnumField({ description: 'Its mood.', name: 'HiddenMood', values: { glad: 'Glad.' } }) mood!: string;
 }
 
 const HIDDEN_WEBHOOK = {
@@ -66,13 +61,7 @@ const told = (...values: unknown[]): ToldDto => ({ told: JSON.stringify(values) 
 export class BodiesController {
   @Post()
   @Sunset({ deprecated: '2026-11-21', sunset: '2099-12-05', successor: '/v2/bodies' })
-  @Operation({
-    id: 'addBody',
-    summary: 'An example of a field without one',
-    needs: 'nothing',
-    status: 201,
-    returns: ToldDto,
-  })
+  @Does('nothing', { status: 201, returns: ToldDto })
   add(@Body() body: NewThingDto): ToldDto {
     return told(body);
   }
@@ -80,43 +69,31 @@ export class BodiesController {
   @Post('hidden')
   @ApiExcludeEndpoint()
   @Sends(HIDDEN_WEBHOOK)
-  @Operation({ id: 'addHidden', summary: 'In no document', needs: 'nothing', returns: HiddenDto })
+  @Does('nothing', { returns: HiddenDto })
   addHidden(@Body() body: HiddenDto): HiddenDto {
     return body;
   }
 
   @Post(':thingId/feed')
-  @Operation({ id: 'feedBody', summary: 'No body', needs: 'nothing', returns: ToldDto })
+  @Does('nothing', { returns: ToldDto })
   feed(@Param() { thingId }: ThingParams): ToldDto {
     return told(thingId);
   }
 
   @Post(':thingId/brush')
-  @Operation({
-    id: 'brushBody',
-    summary: 'No body, and optional',
-    needs: 'nothing',
-    bodyOptional: true,
-    returns: ToldDto,
-  })
+  @Does('nothing', { bodyOptional: true, returns: ToldDto })
   brush(@Param() { thingId }: ThingParams): ToldDto {
     return told(thingId);
   }
 
   @Post(':thingId/feast')
-  @Operation({
-    id: 'feastBody',
-    summary: 'An optional body',
-    needs: 'nothing',
-    bodyOptional: true,
-    returns: ToldDto,
-  })
+  @Does('nothing', { bodyOptional: true, returns: ToldDto })
   feast(@Body() { grams }: FeedingDto): ToldDto {
     return told(grams);
   }
 
   @Patch(':thingId')
-  @Operation({ id: 'changeBody', summary: 'A path, a query and a body', needs: 'nothing', returns: ToldDto })
+  @Does('nothing', { returns: ToldDto })
   change(
     @Param() { thingId }: ThingParams,
     @Query() { times }: TimesQuery,
@@ -127,14 +104,14 @@ export class BodiesController {
 
   @Delete(':thingId')
   @Idempotent()
-  @Operation({ id: 'removeBody', summary: 'A body of a DELETE', needs: 'nothing', returns: ToldDto })
+  @Does('nothing', { returns: ToldDto })
   remove(@Param() { thingId }: ThingParams, @Body() { reason }: ReasonDto): ToldDto {
     return told(thingId, reason);
   }
 
   @Get()
   @Sunset({ deprecated: '2026-11-21', sunset: '2099-12-05', successor: '/v2/bodies' })
-  @Operation({ id: 'listBodies', summary: 'A list that will be gone', needs: 'nothing', returns: [ToldDto] })
+  @Does('nothing', { returns: [ToldDto] })
   list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Page<ToldDto & { id: string }> {
     const slice = { rows: ['1'], last: query.cursor === undefined ? { id: '1' } : undefined };
     return reply.page(new Page(slice, { mark: 'bodies' }, (id) => ({ id: String(id), told: '' })));

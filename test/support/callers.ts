@@ -14,7 +14,6 @@ export interface Caller {
   may?: ReadonlySet<string>;
   /** The code of the 401 that it gets without a valid key, or of the 403 with one for somewhere else. */
   refusal?: string;
-  /** Whether it has the password of the account. */
   isOwner?: boolean;
 }
 

@@ -65,12 +65,10 @@ export class Checkout {
     rmSync(join(this.path, path), { recursive: true, force: true });
   }
 
-  /** The paths of files, as `glob` has it. */
   find(pattern: string): string[] {
     return globSync(pattern, { cwd: this.path });
   }
 
-  /** Runs a program of Node in the copy. */
   async node(...args: string[]): Promise<{ code: number; output: string }> {
     const { code, stdout, stderr } = await runNode(args, { cwd: this.path, env: this.env });
     return { code, output: stdout + stderr };

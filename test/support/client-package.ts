@@ -39,13 +39,11 @@ export class ClientPackage {
     return installed;
   }
 
-  /** The paths in what was packed. */
   async files(): Promise<string[]> {
     const { stdout } = await run('tar', ['-tzf', this.tarball]);
     return stdout.replaceAll('package/', '').trimEnd().split('\n').toSorted();
   }
 
-  /** What a program imports. */
   load(): Promise<typeof import('../../clients/typescript/src/index.js')> {
     return import(pathToFileURL(join(this.program, 'node_modules/petstore-client/dist/index.js')).href);
   }
@@ -88,7 +86,6 @@ export class ClientPackage {
     expect(stdout).toBe('');
   }
 
-  /** Puts a file beside the program. */
   write(name: string, text: string): void {
     writeFileSync(join(this.program, name), text);
   }

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { NOT_BLANK, PLAIN } from '../../src/platform/api/formats.js';
 import type { Operation } from '../../src/testing/document.js';
 
-/** The parts of an OpenAPI document that clients rely on. */
 export interface Api {
   /** The release stands beside the version of the interface, but in the document of 1.0.0. */
   info: { version: string; 'x-release'?: string };
@@ -49,7 +48,6 @@ export function findForbidden(before: Api, after: Api, today = new Date()): stri
   );
 }
 
-/** The release that a document is of. */
 export function releaseOf({ info }: Api): string {
   return info['x-release'] ?? info.version;
 }
@@ -131,10 +129,9 @@ class Comparison {
         ? this.schemas(before, after, direction, `${where}.${name}`)
         : [`${where}.${name} is gone`];
     });
+    const lost = always.difference(asked).intersection(new Set(Object.keys(present)));
     const [changed, word] =
-      direction === 'request'
-        ? [asked.difference(always), 'is required']
-        : [always.difference(asked).intersection(new Set(Object.keys(present))), 'may be left out'];
+      direction === 'request' ? [asked.difference(always), 'is required'] : [lost, 'may be left out'];
     return [...breaks, ...[...changed].map((name) => `${where}.${name} ${word}`)];
   }
 }

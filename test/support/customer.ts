@@ -29,12 +29,10 @@ export class Customer {
     readonly key: string,
   ) {}
 
-  /** A customer with an account of its own, unless one is given. */
   static async of(service: TestedService, account?: Credentials): Promise<Customer> {
     return new Customer(service, await createKey(service, account));
   }
 
-  /** Sends a body as a new order. */
   post(body: unknown): Promise<Answer> {
     return this.call('POST', '', body);
   }
@@ -51,7 +49,6 @@ export class Customer {
     return this.call('GET', search);
   }
 
-  /** Sends a body as a change of an order. */
   patch(id: number | string, body: unknown, headers?: Record<string, string>): Promise<Answer> {
     return this.call('PATCH', `/${id}`, body, headers);
   }
@@ -70,7 +67,6 @@ export class Customer {
     return body;
   }
 
-  /** The id of a new animal. */
   async addPet(status?: string): Promise<number> {
     const body = { name: 'Rex', categoryId: 1, status };
     const answer = await untilServed(() => call(this.service, 'POST', '/v1/pets', { key: this.key, body }));
@@ -92,7 +88,6 @@ export class Customer {
   }
 }
 
-/** Runs something many times at once. */
 export function times<T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => run(i)));
 }

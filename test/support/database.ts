@@ -23,7 +23,6 @@ export interface Connected {
   sent: Sent[];
 }
 
-/** The class of every entity of the service. */
 async function loadEntities(): Promise<Function[]> {
   const files = globSync('src/**/*.entity.ts', { cwd: ROOT });
   const modules = await Promise.all(files.map((file) => import(`../../${file.replace(/\.ts$/, '.js')}`)));

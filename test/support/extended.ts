@@ -16,7 +16,6 @@ import { createDatabase, type TestedService } from '../../src/testing/service.js
 
 /** The service with more controllers, in the process of the test. */
 export interface Extended extends TestedService {
-  /** What it has logged, parsed. */
   lines: Record<string, unknown>[];
   stop(): Promise<void>;
 }

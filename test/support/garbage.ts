@@ -2,7 +2,6 @@ import { connect } from 'node:net';
 import fc, { type Arbitrary } from 'fast-check';
 import type { TestedService } from '../../src/testing/service.js';
 
-/** One response on a socket. */
 export interface RawAnswer {
   status: number;
   headers: Headers;
@@ -66,7 +65,6 @@ export function garbage(authorization?: string): Arbitrary<Buffer> {
   );
 }
 
-/** A flipped bit, a cut, a duplicated piece, or inserted bytes. */
 function mutation(): Arbitrary<(bytes: Buffer) => Buffer> {
   const place = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   return fc

@@ -13,7 +13,6 @@ export interface Parts {
   fields: [name: string, json: string][];
   /** White space between the tokens of the body. */
   space: string;
-  /** Replaces the body built from the fields. */
   body?: string | Buffer;
 }
 
@@ -37,10 +36,8 @@ export function valueOf(given: Schema): Arbitrary<string> {
   if (format === 'email') return fc.emailAddress();
   if (format === 'decimal') return decimal(schema);
   if (format === 'date') return day();
-  if (format === 'uri')
-    return fc
-      .webUrl({ withFragments: true, withQueryParameters: true })
-      .filter((url) => url.length <= maxLength!);
+  const whole = { withFragments: true, withQueryParameters: true };
+  if (format === 'uri') return fc.webUrl(whole).filter((url) => url.length <= maxLength!);
   // A text that has a form of its own; the others have a least length.
   if (pattern && minLength === undefined) return fc.stringMatching(new RegExp(pattern));
   if (format === 'date-time')
@@ -72,40 +69,31 @@ function decimal({
     const [whole, fraction = ''] = text.split('.');
     return BigInt(whole + fraction.padEnd(decimals, '0'));
   });
-  const units = fc.oneof(
-    fc.bigInt(least!, most!),
-    fc.constantFrom(least!, most!),
-    fc.bigInt(least!, least! + unit),
-  );
+  const edges = fc.constantFrom(least!, most!);
+  const units = fc.oneof(fc.bigInt(least!, most!), edges, fc.bigInt(least!, least! + unit));
   return fc.tuple(units, fc.boolean()).map(([all, isShort]) => {
     const digits = String(all < 0n ? -all : all).padStart(decimals + 1, '0');
-    const text = [digits.slice(0, digits.length - decimals), digits.slice(digits.length - decimals)].join(
-      '.',
-    );
+    const point = digits.length - decimals;
+    const text = `${digits.slice(0, point)}.${digits.slice(point)}`;
     return (all < 0n ? '-' : '') + (isShort ? text.replace(/\.?0*$/, '') : text);
   });
 }
 
 const DAY_MS = 86_400_000;
 
-/** Any day of the years 1 to 9999. */
 function day(): Arbitrary<string> {
   const [min, max] = ['0001-01-01', '9999-12-31'].map((text) => Date.parse(text) / DAY_MS);
   const edges = ['0001-01-01', '2000-02-29', '1900-02-28', '2024-02-29', '9999-12-31'];
-  const any = fc
-    .integer({ min: min!, max: max! })
-    .map((n) => new Date(n * DAY_MS).toISOString().slice(0, 10));
+  const days = fc.integer({ min: min!, max: max! });
+  const any = days.map((n) => new Date(n * DAY_MS).toISOString().slice(0, 10));
   return fc.oneof(fc.constantFrom(...edges), any);
 }
 
 /** Any time from two days after `from` on, so that an offset keeps it later, and within the year 9999. */
 function time(from: number): Arbitrary<string> {
   const offsets = ['Z', '+00:00', '-00:00', '+05:30', '-11:00', '+14:00', '+23:59', '-23:59'];
-  const date = fc.date({
-    min: new Date(from + 2 * 86_400_000),
-    max: new Date('9999-12-30T23:59:59.999Z'),
-    noInvalidDate: true,
-  });
+  const [min, max] = [new Date(from + 2 * DAY_MS), new Date('9999-12-30T23:59:59.999Z')];
+  const date = fc.date({ min, max, noInvalidDate: true });
   return fc
     .tuple(date, fc.stringMatching(/^(?:\.\d{1,12})?$/), fc.constantFrom(...offsets))
     .map(([day, fraction, offset]) => day.toISOString().slice(0, 19) + fraction + offset);
@@ -147,12 +135,9 @@ function fieldsOf(schema: Schema): Arbitrary<[name: string, json: string][]> {
     .filter((given) => Object.keys(given).length >= minProperties);
   const isKnown = (name: string) => Object.hasOwn(properties, name);
   const extraName = fc.oneof(fc.constantFrom(...ODD_NAMES), fc.string()).filter((name) => !isKnown(name));
-  const extras = fc.array(fc.tuple(extraName, fc.oneof(fc.json(), fc.bigInt().map(String))), {
-    maxLength: 3,
-  });
-  return fc
-    .tuple(fields, extras)
-    .chain(([known, more]) => shuffled([...Object.entries<string>(known), ...more]));
+  const extra = fc.tuple(extraName, fc.oneof(fc.json(), fc.bigInt().map(String)));
+  const all = fc.tuple(fields, fc.array(extra, { maxLength: 3 }));
+  return all.chain(([known, more]) => shuffled([...Object.entries<string>(known), ...more]));
 }
 
 /** An object of whatever JSON has, within its bounds. */
@@ -184,9 +169,8 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
   if (cursor === undefined) delete query.cursor;
   else if (query.cursor) query.cursor = fc.constant(cursor);
   const requiredKeys = parameters(one, 'query').flatMap(({ name, required }) => (required ? [name] : []));
-  const extraQuery = fc.array(fc.tuple(fc.constantFrom(...ODD_NAMES, 'x'), fc.string({ unit: CHARACTER })), {
-    maxLength: 2,
-  });
+  const extra = fc.tuple(fc.constantFrom(...ODD_NAMES, 'x'), fc.string({ unit: CHARACTER }));
+  const extraQuery = fc.array(extra, { maxLength: 2 });
   return fc
     .record({
       method: fc.constantFrom(one.method, one.method, one.method === 'GET' ? 'HEAD' : one.method),
@@ -236,7 +220,6 @@ function mapValues<T, U>(all: Record<string, T>, map: (value: T) => U): Record<s
   return Object.fromEntries(Object.entries(all).map(([name, value]) => [name, map(value)]));
 }
 
-/** The path of a request, with its query. */
 export function pathOf({ one, params, query }: Parts): string {
   const path = one.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name]!));
   const search = new URLSearchParams(query).toString();

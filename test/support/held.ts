@@ -24,16 +24,16 @@ export async function behind<T>(
 }
 
 /** Locks a table, so that every query on it waits while `run` runs. */
-export async function withTableLocked(
+export async function withTableLocked<T>(
   { databaseUrl }: TestedService,
   table: string,
-  run: () => Promise<void>,
-): Promise<void> {
+  run: () => Promise<T>,
+): Promise<T> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
   try {
     await client.query(`BEGIN; LOCK TABLE ${table}`);
-    await run();
+    return await run();
   } finally {
     await client.end();
   }

@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { findOperation } from '../../src/testing/document.js';
 import { ROOT } from './npm.js';
 
-/** The answer to a request of a file. */
 interface Answered {
   operationId?: string;
   status: number;

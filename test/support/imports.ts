@@ -5,15 +5,7 @@ import { ROOT } from './npm.js';
 
 /** The rooms of `src/platform`, each of which may import from those before it, by their faces. */
 const ROOMS = [
-  'process',
-  'telemetry',
-  'database',
-  'api',
-  'data',
-  'jobs',
-  'safeguards',
-  'http',
-  'features',
+  ...['process', 'telemetry', 'database', 'api', 'data', 'jobs', 'safeguards', 'http', 'features'],
   'docs',
 ];
 /** The features of the product, each with those that it may import from. Others may import from all features. */

@@ -8,7 +8,6 @@ export const AUDIENCE = 'https://petstore.example';
 
 /** An issuer whose every word a test decides, right or wrong. */
 export class Issuer {
-  /** Fetches of its keys. */
   fetches = 0;
   /** Answers in its place, if there is one. */
   instead?: (request: IncomingMessage, response: ServerResponse) => void;

@@ -1,9 +1,10 @@
-import { ApiTags } from '@nestjs/swagger';
 import {
+  applyDecorators,
   Body,
   type CallHandler,
   ClassSerializerInterceptor,
-  Controller,
+  ConflictException,
+  Delete,
   type ExecutionContext,
   Get,
   Injectable,
@@ -13,11 +14,12 @@ import {
   Put,
   Query,
   Res,
+  type Type,
   UseInterceptors,
 } from '@nestjs/common';
 import { Exclude, Expose } from 'class-transformer';
 import type { Response } from 'express';
-import { map, type Observable, of } from 'rxjs';
+import { from, map, type Observable, of } from 'rxjs';
 import { Column, Entity } from 'typeorm';
 import { DataModule } from '../../src/platform/data/index.js';
 import {
@@ -28,7 +30,6 @@ import {
   Insert,
   insert,
   Int64Field,
-  Operation,
   Page,
   PageQuery,
   Reply,
@@ -37,18 +38,14 @@ import {
   TimestampField,
   Transactions,
 } from '../../src/platform/index.js';
+import { Does, Tried } from './tried.js';
 
 /** A row with a column of JSON as it was written, and with what no client may see. */
 @Entity('papers')
 export class Paper {
-  @IdColumn('papers_pkey')
-  id!: string;
-
-  @Column('text')
-  text!: string;
-
-  @Column('json', { nullable: true })
-  loose!: unknown;
+  @IdColumn('papers_pkey') id!: string;
+  @Column('text') text!: string;
+  @Column('json', { nullable: true }) loose!: unknown;
 
   @Exclude()
   @Column('text', { default: 'secret' })
@@ -60,29 +57,23 @@ export const CREATE_PAPERS = `CREATE TABLE papers (id bigint GENERATED ALWAYS AS
 export const PAPERS = DataModule.forFeature([Paper]);
 
 class NewPaperDto {
-  @TextField({ description: 'Text.', max: 255 })
-  text!: string;
+  @TextField({ description: 'Text.', max: 255 }) text!: string;
 }
 
 class PaperDto {
-  @Int64Field({ description: 'Identifier.' })
-  id!: string;
-
-  @TextField({ description: 'Text.', max: 255 })
-  text!: string;
+  @Int64Field({ description: 'Identifier.' }) id!: string;
+  @TextField({ description: 'Text.', max: 255 }) text!: string;
 }
 
 class DatedDto extends PaperDto {
-  @TimestampField({ description: 'A time.' })
-  at!: Date;
+  @TimestampField({ description: 'A time.' }) at!: Date;
 }
 
 /** What a method returns, which ClassSerializerInterceptor knows how to show. */
 class Shown {
   readonly text: string;
 
-  @Exclude()
-  readonly secret = 'secret';
+  @Exclude() readonly secret = 'secret';
 
   constructor(text: string) {
     this.text = text;
@@ -94,62 +85,53 @@ class Shown {
   }
 }
 
+/** An interceptor that makes another value of each. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- each knows the value of its method
+function changing<T>(change: (value: T, context: ExecutionContext) => unknown): Type<NestInterceptor> {
+  @Injectable()
+  class Changing implements NestInterceptor {
+    intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+      return next.handle().pipe(map((value: T) => change(value, context)));
+    }
+  }
+  return Changing;
+}
+
 /** What interceptors have got, by the text of the request. */
 export const got = new Map<string, unknown[]>();
 
-@Injectable()
-export class Mapping implements NestInterceptor {
-  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const { body } = context.switchToHttp().getRequest<{ body: NewPaperDto }>();
-    return next.handle().pipe(
-      map((value: Paper) => {
-        got.set(body.text, [...(got.get(body.text) ?? []), value]);
-        return Object.assign({}, value, { text: `${value.text} mapped` });
-      }),
-    );
-  }
-}
+export const Mapping = changing<Paper>((value, context) => {
+  const { text } = context.switchToHttp().getRequest<{ body: NewPaperDto }>().body;
+  got.set(text, [...(got.get(text) ?? []), value]);
+  return Object.assign({}, value, { text: `${value.text} mapped` });
+});
 
+let count = 0;
 /** Makes another answer of each value. */
-@Injectable()
-class Stamping implements NestInterceptor {
-  private static count = 0;
-
-  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    return next.handle().pipe(map((data: unknown) => ({ data, number: ++Stamping.count })));
-  }
-}
-
+const Stamping = changing((data) => ({ data, number: ++count }));
+const Numbering = changing((value, context) => {
+  context.switchToHttp().getResponse<Response>().setHeader('X-Number', ++count);
+  return value;
+});
 /** Changes the value itself, each time in another way. */
-@Injectable()
-class Counting implements NestInterceptor {
-  private static count = 0;
-
-  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    return next
-      .handle()
-      .pipe(map((paper: Paper) => Object.assign(paper, { text: `${paper.text} ${++Counting.count}` })));
-  }
-}
-
+const Counting = changing<Paper>((paper) => Object.assign(paper, { text: `${paper.text} ${++count}` }));
 /** Needs what the class of the value has. */
-@Injectable()
-class Reading implements NestInterceptor {
-  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    return next
-      .handle()
-      .pipe(
-        map((value: DatedDto) =>
-          Object.assign({}, value, { text: `${value.text} in ${value.at.getUTCFullYear()}` }),
-        ),
-      );
-  }
-}
+const Reading = changing<DatedDto>((value) =>
+  Object.assign({}, value, { text: `${value.text} in ${value.at.getUTCFullYear()}` }),
+);
+const failed = new Set<string>();
+const FailingOnce = changing<Paper>((value) => {
+  if (failed.has(value.text)) return value;
+  failed.add(value.text);
+  throw new ConflictException();
+});
 
-const CREATED = { returns: PaperDto, status: 201, located: true };
+const MADE = { returns: PaperDto, status: 201 };
+/** A POST that adds a row; its answers have an address, unless they have no id. */
+const Adds = (path: string, more: object = { ...MADE, located: true }) =>
+  applyDecorators(Post(path), Does('pets:write', { status: 201, ...more }));
 
-@ApiTags('tried')
-@Controller('papers')
+@Tried('papers')
 export class PapersController {
   /** How often a method was called, by the text of the request. */
   static readonly calls = new Map<string, number>();
@@ -159,141 +141,161 @@ export class PapersController {
     private readonly transactions: Transactions,
   ) {}
 
-  @Post('mapped-inside')
+  @Adds('mapped-inside')
   @UseInterceptors(Mapping)
   @Idempotent()
-  @Operation({ id: 'mapInside', summary: 'It', needs: 'pets:write', ...CREATED })
   mappedInside(@Body() { text }: NewPaperDto): Insert<Paper> {
-    return this.adding(text);
+    return insert(this.papers, { text });
   }
 
-  @Post('mapped-outside')
+  @Adds('mapped-outside')
   @Idempotent()
   @UseInterceptors(Mapping)
-  @Operation({ id: 'mapOutside', summary: 'It', needs: 'pets:write', ...CREATED })
   async mappedOutside(@Body() { text }: NewPaperDto): Promise<Insert<Paper>> {
-    return this.adding(text);
+    return insert(this.papers, { text });
   }
 
-  @Post('mapped-insert')
+  @Adds('mapped-insert')
   @UseInterceptors(Mapping)
   @Idempotent('insert')
   @UseInterceptors(Mapping)
-  @Operation({ id: 'mapInsert', summary: 'It', needs: 'pets:write', ...CREATED })
   mappedInsert(@Body() { text }: NewPaperDto): Insert<Paper> {
-    return this.adding(text);
+    return insert(this.papers, { text });
   }
 
-  @Post('mapped-alone')
+  @Adds('mapped-alone')
   @UseInterceptors(Mapping)
-  @Operation({ id: 'mapAlone', summary: 'It', needs: 'pets:write', ...CREATED })
   mappedAlone(@Body() { text }: NewPaperDto): Insert<Paper> {
-    return this.adding(text);
+    return insert(this.papers, { text });
   }
 
-  @Post('mapped-observable')
+  @Adds('mapped-observable')
   @Idempotent()
   @UseInterceptors(Mapping)
-  @Operation({ id: 'mapObservable', summary: 'It', needs: 'pets:write', ...CREATED })
   mappedObservable(@Body() { text }: NewPaperDto): Observable<Insert<Paper>> {
-    return of(this.adding(text));
+    return of(insert(this.papers, { text }));
   }
 
   /** Has an effect of its own before its first statement. */
-  @Post('acting')
+  @Adds('acting')
   @Idempotent()
-  @Operation({ id: 'act', summary: 'It', needs: 'pets:write', ...CREATED })
   acting(@Body() { text }: NewPaperDto): Insert<Paper> {
     PapersController.calls.set(text, (PapersController.calls.get(text) ?? 0) + 1);
-    return this.adding(text);
+    return insert(this.papers, { text });
   }
 
-  @Post('loose')
+  @Adds('loose', {})
   @Idempotent('insert')
-  @Operation({ id: 'addLoose', summary: 'It', needs: 'pets:write', status: 201 })
   loose(@Body() { text }: NewPaperDto): Insert<Paper> {
     const loose = { z: 1, a: [2, { y: null, b: '1.50' }], text };
     return insert(this.papers, { text, loose });
   }
 
-  @Post('shown')
+  @Adds('shown', {})
   @Idempotent()
   @UseInterceptors(ClassSerializerInterceptor)
-  @Operation({ id: 'show', summary: 'It', needs: 'pets:write', status: 201 })
   async shown(@Body() { text }: NewPaperDto): Promise<Shown> {
     await this.papers.addRow({ text });
     return new Shown(text);
   }
 
-  @Post('stamped')
+  @Adds('stamped', {})
   @Idempotent()
   @UseInterceptors(Stamping)
-  @Operation({ id: 'stamp', summary: 'It', needs: 'pets:write', status: 201 })
   async stamped(@Body() { text }: NewPaperDto): Promise<object> {
     const { id } = await this.papers.addRow({ text });
     return { id, text };
   }
 
-  @Post('stamped-insert')
+  @Adds('stamped-insert', {})
   @Idempotent('insert')
   @UseInterceptors(Stamping)
-  @Operation({ id: 'stampInsert', summary: 'It', needs: 'pets:write', status: 201 })
   stampedInsert(@Body() { text }: NewPaperDto): Insert<Paper> {
-    return this.adding(text);
+    return insert(this.papers, { text });
   }
 
-  @Post('counted-insert')
+  @Adds('counted-insert')
   @Idempotent('insert')
   @UseInterceptors(Counting)
-  @Operation({ id: 'countInsert', summary: 'It', needs: 'pets:write', ...CREATED })
   countedInsert(@Body() { text }: NewPaperDto): Insert<Paper> {
-    return this.adding(text);
+    return insert(this.papers, { text });
   }
 
-  @Post('named')
+  @Adds('undone')
+  @UseInterceptors(FailingOnce)
+  @Idempotent()
+  undone(@Body() { text }: NewPaperDto): Promise<Paper> {
+    return this.papers.addRow({ text });
+  }
+
+  @Adds('observed', MADE)
+  @UseInterceptors(Numbering)
+  @Idempotent()
+  observed(@Body() { text }: NewPaperDto): Observable<Paper> {
+    return from(this.papers.addRow({ text }));
+  }
+
+  @Delete('removed/:text')
+  @Idempotent()
+  @Does('pets:write', { status: 204 })
+  async removed(@Param('text') text: string): Promise<void> {
+    await this.papers.addRow({ text });
+  }
+
+  @Adds('named')
   @Idempotent('insert')
-  @Operation({ id: 'namePaper', summary: 'It', needs: 'pets:write', ...CREATED })
   named(@Body() { text }: NewPaperDto, @Res({ passthrough: true }) response: Response): Insert<Paper> {
     response.setHeader('Location', `/papers/${text}`);
-    return this.adding(text);
+    return insert(this.papers, { text });
   }
 
   @Put('put')
   @Idempotent('insert')
-  @Operation({ id: 'putPaper', summary: 'It', needs: 'pets:write', ...CREATED })
+  @Does('pets:write', { ...MADE, located: true })
   put(@Body() { text }: NewPaperDto): Insert<Paper> {
-    return this.adding(text);
+    return insert(this.papers, { text });
   }
 
-  @Post('read')
+  /** Creates or replaces: the status says which. */
+  @Put('put/:id')
+  @Idempotent()
+  @Does('pets:write', { returns: PaperDto })
+  putOne(
+    @Param('id') id: string,
+    @Body() { text }: NewPaperDto,
+    @Res({ passthrough: true }) response: Response,
+  ): Promise<Paper> {
+    if (id === 'new') {
+      response.status(201);
+      response.set({ Location: `/v1/papers/${id}`, Link: '</v1/papers>; rel="collection"', ETag: '"one"' });
+      response.append('X-Note', ['a', 'b']);
+    }
+    return this.papers.addRow({ text });
+  }
+
+  @Adds('read', { returns: DatedDto })
   @Idempotent()
   @UseInterceptors(Reading)
-  @Operation({ id: 'readPaper', summary: 'It', needs: 'pets:write', returns: DatedDto, status: 201 })
   async read(@Body() { text }: NewPaperDto): Promise<DatedDto> {
     const { id } = await this.papers.addRow({ text });
     return { id, text, at: new Date('2030-01-31T12:00:00Z') };
   }
 
-  @Post('asked/:mode')
+  @Adds('asked/:mode', MADE)
   @Idempotent()
-  @Operation({ id: 'ask', summary: 'It', needs: 'pets:write', returns: PaperDto, status: 201 })
   async asked(@Query('mode') mode: string, @Body() { text }: NewPaperDto): Promise<Paper> {
     return this.transactions.run(() => this.papers.addRow({ text: `${text} ${mode}` }));
   }
 
   @Get()
-  @Operation({ id: 'listPapers', summary: 'It', needs: 'pets:read', returns: [PaperDto] })
+  @Does('pets:read', { returns: [PaperDto] })
   async list(@Query() query: PageQuery, @Reply() reply: ReplyHeaders): Promise<Page<Paper>> {
     return reply.page(await this.papers.page({}, query));
   }
 
   @Get(':id')
-  @Operation({ id: 'getPaper', summary: 'It', needs: 'pets:read', returns: PaperDto })
+  @Does('pets:read', { returns: PaperDto })
   get(@Param('id') id: string): Promise<Paper> {
     return this.papers.getRow({ id }, 'pet_not_found');
-  }
-
-  private adding(text: string): Insert<Paper> {
-    return insert(this.papers, { text });
   }
 }

@@ -16,108 +16,62 @@ import {
 
 /** What most have. */
 abstract class Labelled {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' }) id!: string;
+  @Column('text') label!: string;
 }
 
 @Entity()
 export class Identity {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
-  id!: string;
-
-  @Column('text')
-  label!: string;
-
-  @Column('text', { nullable: true })
-  state!: string | null;
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' }) id!: string;
+  @Column('text') label!: string;
+  @Column('text', { nullable: true }) state!: string | null;
 }
 
 @Entity()
 export class Uuid {
-  @PrimaryGeneratedColumn('uuid')
-  id!: string;
-
-  @Column('text')
-  label!: string;
+  @PrimaryGeneratedColumn('uuid') id!: string;
+  @Column('text') label!: string;
 }
 
 @Entity()
 export class Composite {
-  @PrimaryColumn('bigint')
-  left!: string;
-
-  @PrimaryColumn('text')
-  right!: string;
-
-  @Column('text')
-  label!: string;
+  @PrimaryColumn('bigint') left!: string;
+  @PrimaryColumn('text') right!: string;
+  @Column('text') label!: string;
 }
 
 @Entity()
 export class Types {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
-
-  @Column('varchar', { length: 80 })
-  label!: string;
-
-  @Column('numeric', { precision: 12, scale: 2 })
-  price!: string;
-
-  @Column('date')
-  day!: string;
-
-  @Column('time')
-  hour!: string;
-
-  @Column('jsonb')
-  json!: unknown;
-
-  @Column('json', { nullable: true })
-  loose!: unknown;
-
-  @Column('double precision')
-  ratio!: number;
-
-  @Column('char', { length: 3 })
-  code!: string;
-
-  @Column('boolean', { default: true })
-  isOpen!: boolean;
-
-  @Column('timestamp', { precision: 3 })
-  local!: Date;
-
-  @Column('bytea')
-  bytes!: Buffer;
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' }) id!: string;
+  @Column('varchar', { length: 80 }) label!: string;
+  @Column('numeric', { precision: 12, scale: 2 }) price!: string;
+  @Column('date') day!: string;
+  @Column('time') hour!: string;
+  @Column('jsonb') json!: unknown;
+  @Column('json', { nullable: true }) loose!: unknown;
+  @Column('double precision') ratio!: number;
+  @Column('char', { length: 3 }) code!: string;
+  @Column('boolean', { default: true }) isOpen!: boolean;
+  @Column('timestamp', { precision: 3 }) local!: Date;
+  @Column('bytea') bytes!: Buffer;
 }
 
 @Entity()
 export class Dated extends Labelled {
   /** Kept from answers. */
-  @Column('text', { select: false, nullable: true })
-  secret!: string | null;
-
-  @CreateDateColumn({ type: 'timestamptz', precision: 3 })
-  createdAt!: Date;
-
-  @UpdateDateColumn({ type: 'timestamptz', precision: 3 })
-  updatedAt!: Date;
+  @Column('text', { select: false, nullable: true }) secret!: string | null;
+  @CreateDateColumn({ type: 'timestamptz', precision: 3 }) createdAt!: Date;
+  @UpdateDateColumn({ type: 'timestamptz', precision: 3 }) updatedAt!: Date;
 }
 
 @Entity()
 export class SoftDeleted extends Labelled {
-  @DeleteDateColumn({ type: 'timestamptz' })
-  deletedAt!: Date | null;
+  @DeleteDateColumn({ type: 'timestamptz' }) deletedAt!: Date | null;
 }
 
 @Entity()
 export class Transformed {
-  @PrimaryGeneratedColumn('identity', { type: 'bigint' })
-  id!: string;
+  @PrimaryGeneratedColumn('identity', { type: 'bigint' }) id!: string;
 
   @Column('text', {
     transformer: { to: (text: string) => `<${text}>`, from: (text: string) => text.slice(1, -1) },
@@ -128,18 +82,14 @@ export class Transformed {
 /** Properties that a statement could confuse with names of its own. */
 @Entity('order')
 export class Clashing extends Labelled {
-  @Column('text', { name: 'select' })
-  limit!: string;
-
-  @Column('integer')
-  n!: number;
+  @Column('text', { name: 'select' }) limit!: string;
+  @Column('integer') n!: number;
 }
 
 /** One with a relation beside its column, which TypeORM does not load unless it is asked to. */
 @Entity()
 export class Related extends Labelled {
-  @Column('bigint', { nullable: true })
-  parentId!: string | null;
+  @Column('bigint', { nullable: true }) parentId!: string | null;
 
   @ManyToOne(() => Identity)
   @JoinColumn({ name: 'parentId' })
@@ -149,39 +99,21 @@ export class Related extends Labelled {
 /** One whose keys are given, and may be below zero. */
 @Entity()
 export class Signed {
-  @PrimaryColumn('bigint')
-  id!: string;
-
-  @Column('text')
-  label!: string;
+  @PrimaryColumn('bigint') id!: string;
+  @Column('text') label!: string;
 }
 
 /** One whose values are not all given: the table has defaults, and the class initial values. */
 @Entity()
 export class Defaulted extends Labelled {
-  @Column('integer', { default: 7 })
-  n!: number;
-
-  @Column('text', { default: 'none', nullable: true })
-  note!: string | null;
-
-  @Column('text', { default: 'by default', nullable: true })
-  state: string | null = 'initial';
-
-  @Column('jsonb', { default: () => `'{"a": 1}'` })
-  json!: object;
-
-  @Column('json', { nullable: true })
-  loose!: unknown;
-
-  @Column('text', { array: true, default: () => `'{none}'` })
-  tags!: string[];
-
-  @Column('integer', { array: true, nullable: true })
-  counts!: number[] | null;
-
-  @Column('numeric', { precision: 12, scale: 3, default: '1.500' })
-  price!: string;
+  @Column('integer', { default: 7 }) n!: number;
+  @Column('text', { default: 'none', nullable: true }) note!: string | null;
+  @Column('text', { default: 'by default', nullable: true }) state: string | null = 'initial';
+  @Column('jsonb', { default: () => `'{"a": 1}'` }) json!: object;
+  @Column('json', { nullable: true }) loose!: unknown;
+  @Column('text', { array: true, default: () => `'{none}'` }) tags!: string[];
+  @Column('integer', { array: true, nullable: true }) counts!: number[] | null;
+  @Column('numeric', { precision: 12, scale: 3, default: '1.500' }) price!: string;
 }
 
 /** A kind of entity, and what else rows of it are made of. */
@@ -193,7 +125,6 @@ export interface Kind {
 
 let nextSigned = -400;
 
-/** All of them. */
 export const KINDS: Kind[] = [
   {
     entity: Types,

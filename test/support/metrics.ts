@@ -1,6 +1,5 @@
 import { eventually } from './npm.js';
 
-/** One sample of `/metrics`. */
 export interface Sample {
   name: string;
   labels: Record<string, string>;

@@ -1,46 +1,23 @@
 import {
   BadRequestException,
-  Body,
-  ConflictException,
   Controller,
-  Delete,
   Get,
   HttpException,
   InternalServerErrorException,
   Param,
   ParseIntPipe,
-  Post,
-  Put,
-  Res,
   UseInterceptors,
 } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import type { Response } from 'express';
-import { from, map, type Observable } from 'rxjs';
+import { map, type Observable } from 'rxjs';
 import type { ErrorCode } from '../../src/platform/api/index.js';
-import {
-  ApiError,
-  Idempotent,
-  Int64Field,
-  Operation,
-  Public,
-  Sunset,
-  TextField,
-  Transactions,
-} from '../../src/platform/index.js';
-
-class NewNoteDto {
-  @TextField({ description: 'Text.', max: 255 })
-  text!: string;
-}
+import { ApiError, Int64Field, Operation, Public, Sunset, TextField } from '../../src/platform/index.js';
+import { Does, PublicTried } from './tried.js';
 
 export class NoteDto {
-  @Int64Field({ description: 'Identifier.' })
-  id!: string;
-
-  @TextField({ description: 'Text.', max: 255 })
-  text!: string;
+  @Int64Field({ description: 'Identifier.' }) id!: string;
+  @TextField({ description: 'Text.', max: 255 }) text!: string;
 }
 
 /** A row as a service has it, with what no client may see. */
@@ -56,111 +33,6 @@ export const seen: unknown[] = [];
 class Watching implements NestInterceptor {
   intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
     return next.handle().pipe(map((value) => (seen.push(value), value)));
-  }
-}
-
-/** Counts the answers that it has changed. */
-class Numbering implements NestInterceptor {
-  private static count = 0;
-
-  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    return next.handle().pipe(
-      map((value: Note) => {
-        context.switchToHttp().getResponse<Response>().setHeader('X-Number', ++Numbering.count);
-        return { ...value, text: `${value.text} ${Numbering.count}` };
-      }),
-    );
-  }
-}
-
-/** Fails after the first write. */
-class FailingOnce implements NestInterceptor {
-  private static hasFailed = false;
-
-  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    return next.handle().pipe(
-      map((value: Note) => {
-        if (FailingOnce.hasFailed) return value;
-        FailingOnce.hasFailed = true;
-        throw new ConflictException();
-      }),
-    );
-  }
-}
-
-/** Operations that write into a table `notes`. */
-@ApiTags('pets')
-@Controller('notes')
-export class NotesController {
-  constructor(private readonly transactions: Transactions) {}
-
-  @Delete('last-204/:id')
-  @Operation({ id: 'last204', summary: 'Below', needs: 'pets:write', status: 204 })
-  @Idempotent()
-  async last204(@Param('id') id: string): Promise<void> {
-    await this.write(id);
-  }
-
-  /** Creates or replaces: the status says which. */
-  @Put('put/:id')
-  @UseInterceptors(Watching)
-  @Operation({ id: 'putNote', summary: 'Creates or replaces', needs: 'pets:write', returns: NoteDto })
-  @Idempotent()
-  async put(
-    @Param('id') id: string,
-    @Body() { text }: NewNoteDto,
-    @Res({ passthrough: true }) response: Response,
-  ): Promise<Note> {
-    if (id.startsWith('new')) {
-      response.status(201);
-      response.set({ Location: `/v1/notes/${id}`, Link: '</v1/notes>; rel="collection"', ETag: '"one"' });
-      response.append('X-Note', ['a', 'b']);
-    }
-    return this.write(text);
-  }
-
-  @Post('numbered')
-  @UseInterceptors(Numbering)
-  @Operation({
-    id: 'numbered',
-    summary: 'What an interceptor changes',
-    needs: 'pets:write',
-    returns: NoteDto,
-    status: 201,
-    located: true,
-  })
-  @Idempotent()
-  numbered(@Body() { text }: NewNoteDto): Promise<Note> {
-    return this.write(text);
-  }
-
-  @Post('told')
-  @UseInterceptors(FailingOnce)
-  @Operation({
-    id: 'told',
-    summary: 'A failure after the write',
-    needs: 'pets:write',
-    returns: NoteDto,
-    status: 201,
-    located: true,
-  })
-  @Idempotent()
-  told(@Body() { text }: NewNoteDto): Promise<Note> {
-    return this.write(text);
-  }
-
-  @Post('observed')
-  @Operation({ id: 'observed', summary: 'An Observable', needs: 'pets:write', returns: NoteDto })
-  @Idempotent()
-  observed(@Body() { text }: NewNoteDto): Observable<Note> {
-    return from(this.write(text));
-  }
-
-  /** Writes a row, whatever the operation. */
-  private async write(text: string): Promise<Note> {
-    const sql = 'INSERT INTO notes (text) VALUES ($1) RETURNING id, text';
-    const [row] = await this.transactions.manager.query<{ id: string; text: string }[]>(sql, [text]);
-    return { ...row!, secret: 'secret' };
   }
 }
 
@@ -188,9 +60,7 @@ export class ThingsV2Controller {
 }
 
 /** Exceptions, pipes and empty answers as Nest's documentation has them. */
-@Public()
-@ApiTags('tried')
-@Controller('usual')
+@PublicTried('usual')
 export class UsualController {
   @Get('thrown/:status')
   thrown(@Param('status') status: string): never {
@@ -228,16 +98,14 @@ export class UsualController {
   }
 
   @Get('nothing')
-  @Operation({ id: 'getNothing', summary: 'Nothing', returns: NoteDto })
+  @Does(undefined, { returns: NoteDto })
   nothing(): null {
     return null;
   }
 }
 
 /** A literal path, and after it one with a parameter. */
-@Public()
-@ApiTags('tried')
-@Controller('bookings')
+@PublicTried('bookings')
 export class BookingsController {
   @Get('export') export(): void {}
   @Get(':bookingId') get(): void {}

@@ -14,7 +14,6 @@ const folders: string[] = [];
 
 type Environment = Record<string, string>;
 
-/** A running service, as described by its start block. */
 export class Told {
   constructor(
     readonly api: string,
@@ -38,7 +37,6 @@ export class Told {
   }
 }
 
-/** The exit code of a program, and what it wrote. */
 export interface Ended {
   code: number;
   stdout: string;
@@ -81,7 +79,6 @@ export class Run {
     runs.push(this);
   }
 
-  /** Resolves to its start block once it listens. */
   async ready(): Promise<Told> {
     const isOver = () => this.process.exitCode !== null || this.process.signalCode !== null;
     await eventually(() => isOver() || /running[^]*Data .*\n[^]*\n$/.test(this.stdout));
@@ -90,7 +87,6 @@ export class Run {
     return new Told(row('API'), row('Swagger UI'), row('Data'), row('Demo key'));
   }
 
-  /** Signals only the started process. */
   signal(name: NodeJS.Signals): void {
     this.process.kill(name);
   }
@@ -113,7 +109,6 @@ export class Run {
   }
 }
 
-/** `npm start` in this checkout. */
 export function npmStart(env: Environment): Run {
   return new Run('npm', ['start'], { npm_config_update_notifier: 'false', ...env });
 }
@@ -141,12 +136,10 @@ export function postgresOn(folder: string): number[] {
   return found.flatMap(([pid, parent]) => (pids.has(parent) ? [] : [pid]));
 }
 
-/** Whether anything answers at an address. */
 export async function isServed(url: string): Promise<boolean> {
   return (await fetch(url).catch(() => undefined)) !== undefined;
 }
 
-/** Signals all of them. */
 export function signalPostgresOn(folder: string, name: NodeJS.Signals): void {
   for (const pid of postgresOn(folder)) signalIfThere(pid, name);
 }

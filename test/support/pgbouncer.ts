@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,21 +44,17 @@ export class PgBouncer {
   static async start(databaseUrl: string, settings: Record<string, string | undefined>): Promise<PgBouncer> {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-pgbouncer-'));
     chmodSync(folder, 0o755);
-    const target = new URL(databaseUrl);
-    const name = target.pathname.slice(1);
-    const url = new URL(databaseUrl);
+    const [target, url] = [new URL(databaseUrl), new URL(databaseUrl)];
     url.port = String(await claimPort(0, '127.0.0.1'));
     const lines: Record<string, string | undefined> = {
-      ...settings,
-      petstore: undefined,
-      listen_addr: '127.0.0.1',
-      listen_port: url.port,
+      ...{ ...settings, petstore: undefined, listen_addr: '127.0.0.1', listen_port: url.port },
       auth_file: join(folder, 'userlist.txt'),
     };
     const ini = readFileSync(join(ROOT, 'deploy/pgbouncer/pgbouncer.ini'), 'utf8')
       .split('\n')
       .filter((line) => !(nameOf(line) in lines));
     const own = Object.entries(lines).flatMap(([key, value]) => (value ? [`${key} = ${value}`] : []));
+    const name = target.pathname.slice(1);
     const database = `[databases]\n${name} = host=${target.hostname} port=${target.port}`;
     const text = ini.join('\n').replace('[databases]', database) + own.join('\n');
     writeFileSync(join(folder, 'pgbouncer.ini'), `${text}\nunix_socket_dir =\n`);
@@ -71,11 +67,8 @@ export class PgBouncer {
   /** Starts it, also again after `kill`. */
   async run(): Promise<void> {
     const args = [join(this.folder, 'pgbouncer.ini')];
-    this.process = spawn('pgbouncer', args, {
-      ...NOBODY,
-      env: { PATH },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    const stdio: StdioOptions = ['ignore', 'ignore', 'pipe'];
+    this.process = spawn('pgbouncer', args, { ...NOBODY, env: { PATH }, stdio });
     let said = '';
     this.process.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()));
     await eventually(async () => {

@@ -127,7 +127,6 @@ export class Planner {
 /** Whether a statement reads a page of a query of a feature (`FastRepository.pageOf`). */
 const isSearch = ({ text }: Sent) => text.includes(') AS "search"');
 
-/** Explains the prepared statement with some values. */
 function explain(values: readonly unknown[], options: string): string {
   const list = values.map((value) => literal(value)).join(', ');
   return `EXPLAIN (FORMAT JSON, ${options}) EXECUTE examined${list && `(${list})`}`;
@@ -141,7 +140,6 @@ function unlimitedScansIn(node: Node): Node[] {
   return [...(isScan ? [node] : []), ...(node.Plans ?? []).flatMap(unlimitedScansIn)];
 }
 
-/** The names of the indexes that find the rows of a node. */
 function indexesIn({ 'Index Name': name, Plans = [] }: Node): string[] {
   return [...(name ? [name] : []), ...Plans.flatMap(indexesIn)];
 }
@@ -162,7 +160,6 @@ function indexFor({ text }: Sent): { table: string; list: string } | undefined {
   return { table, list: [...new Set(columns)].join(', ') };
 }
 
-/** A value of a parameter as SQL. */
 function literal(value: unknown): string {
   if (value === null || value === undefined) return 'NULL';
   if (Buffer.isBuffer(value)) return `'${bytes(value)}'`;

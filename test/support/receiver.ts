@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 
-/** A received call. */
 export interface Received {
   path: string;
   headers: Record<string, string>;
@@ -51,7 +50,6 @@ export class Receiver {
     };
   }
 
-  /** Every call for one message. */
   callsFor(id: string): Received[] {
     return this.byId.get(id) ?? [];
   }

@@ -27,76 +27,31 @@ import {
   type Job,
   JobError,
   Jobs,
-  Operation,
   RowStreams,
   TextField,
   Transactions,
 } from '../../src/platform/index.js';
+import { Does } from './tried.js';
+
+/** An optional number of a query. */
+const Count = (description: string, max = 100_000_000) =>
+  IntegerParam({ min: 0, max, description, example: 3, optional: true });
 
 class Lines {
-  @IntegerParam({
-    min: 1,
-    max: 100_000_000,
-    description: 'How many lines there are.',
-    example: 3,
-    optional: true,
-  })
-  lines = 3;
-
-  @IntegerParam({
-    min: 0,
-    max: 100_000_000,
-    description: 'How many come before a failure.',
-    example: 0,
-    optional: true,
-  })
-  failsAfter = 0;
-
-  @IntegerParam({
-    min: 0,
-    max: 60_000,
-    description: 'Milliseconds between two lines.',
-    example: 0,
-    optional: true,
-  })
-  pauseMs = 0;
-
-  @IntegerParam({
-    min: 0,
-    max: 60_000,
-    description: 'Milliseconds until the first.',
-    example: 0,
-    optional: true,
-  })
-  firstMs = 0;
+  @Count('How many lines there are.') lines = 3;
+  @Count('How many come before a failure.') failsAfter = 0;
+  @Count('Milliseconds between two lines.', 60_000) pauseMs = 0;
+  @Count('Milliseconds until the first.', 60_000) firstMs = 0;
 }
 
 class Rows {
-  @IntegerParam({
-    min: 0,
-    max: 100_000_000,
-    description: 'How many rows there are.',
-    example: 3,
-    optional: true,
-  })
-  rows = 3;
-
-  @IntegerParam({ min: 0, max: 10_000_000, description: 'How long each is.', example: 3, optional: true })
-  bytes = 3;
-
-  @IntegerParam({
-    min: 0,
-    max: 60_000,
-    description: 'Milliseconds until the first.',
-    example: 0,
-    optional: true,
-  })
-  firstMs = 0;
+  @Count('How many rows there are.') rows = 3;
+  @Count('How long each is.', 10_000_000) bytes = 3;
+  @Count('Milliseconds until the first.', 60_000) firstMs = 0;
 }
 
 class Said {
-  @TextField({ max: 10_000, description: 'What is said.', example: 'Hello' })
-  text!: string;
+  @TextField({ max: 10_000, description: 'What is said.', example: 'Hello' }) text!: string;
 }
 
 /** A file that does not fit into what a stream reads ahead. */
@@ -106,11 +61,8 @@ export const LATE_FILE = process.execPath;
 @ApiTags('recordings')
 @Controller('recordings')
 export class RecordingsController {
-  /** Files that were opened too late. */
   static opened = 0;
-  /** Seconds that the database sleeps. */
   static wakesAfter = 0;
-  /** What has been said, by its id. */
   private readonly said: { id: string; text: string }[] = [];
 
   constructor(
@@ -121,87 +73,87 @@ export class RecordingsController {
   ) {}
 
   @Get('report')
-  @Operation({ id: 'getReport', summary: 'A report', needs: 'pets:read', seconds: 10 })
-  report(): Promise<unknown> {
+  @Does('pets:read', { seconds: 10 })
+  getReport(): Promise<unknown> {
     return this.transactions.manager.query('SELECT pg_sleep(4), 1 AS done');
   }
 
   @Get('nap')
-  @Operation({ id: 'getNap', summary: 'A nap', needs: 'pets:read', seconds: 3.5 })
+  @Does('pets:read', { seconds: 3.5 })
   nap(): Promise<unknown> {
     return this.transactions.manager.query(`SELECT pg_sleep(${RecordingsController.wakesAfter}), 1 AS done`);
   }
 
   @Get('patient')
-  @Operation({ id: 'waitLonger', summary: 'Wait', needs: 'pets:read', seconds: 3.5 })
+  @Does('pets:read', { seconds: 3.5 })
   async patient(): Promise<void> {
     await pause(10_000);
   }
 
   @Get('lines')
-  @Operation({ id: 'exportLines', summary: 'Export lines', needs: 'pets:read' })
+  @Does('pets:read')
   lines(@Query() query: Lines): StreamableFile {
     return new StreamableFile(Readable.from(linesOf(query)), { type: 'text/csv' });
   }
 
   @Get('piped')
-  @Operation({ id: 'pipeLines', summary: 'Pipe lines', needs: 'pets:read' })
+  @Does('pets:read')
   piped(@Query() query: Lines, @Res() response: Response): void {
     Readable.from(linesOf(query)).pipe(response.type('text/csv'));
   }
 
   @Get('generated')
-  @Operation({ id: 'generateLines', summary: 'Generate lines', needs: 'pets:read' })
+  @Does('pets:read')
   generated(@Query() query: Lines): AsyncIterable<string> {
     return linesOf(query);
   }
 
   @Get('rows')
-  @Operation({ id: 'exportRows', summary: 'Export rows', needs: 'pets:read' })
+  @Does('pets:read')
   async exported(@Query() query: Rows): Promise<StreamableFile> {
     const { rows: count, bytes, firstMs } = query;
-    const rows = await this.rows.stream<{ id: string; text: string }>({
+    return this.csvOf({
       sql: `SELECT generate_series(1, $1::bigint) AS id, repeat('x', $2) AS text FROM pg_sleep($3::float / 1000)`,
       parameters: [count, bytes, firstMs],
     });
-    return new StreamableFile(Readable.from(csvOf(rows)), { type: 'text/csv' });
   }
 
   @Get('built-rows')
-  @Operation({ id: 'exportBuilt', summary: 'Export built rows', needs: 'pets:read' })
+  @Does('pets:read')
   async built(@Query() { rows: most }: Rows): Promise<StreamableFile> {
     const { manager } = this.transactions;
     const found = manager.createQueryBuilder().select('id').addSelect('name', 'text').from('categories', 'c');
-    const rows = await this.rows.stream<{ id: string; text: string }>(
-      found.where('id <= :most', { most }).orderBy('id'),
-    );
-    return new StreamableFile(Readable.from(csvOf(rows)), { type: 'text/csv' });
+    return this.csvOf(found.where('id <= :most', { most }).orderBy('id'));
   }
 
   @Post('counted')
-  @Operation({ id: 'countLater', summary: 'Count rows later', needs: 'pets:write', status: 204 })
+  @Does('pets:write', { status: 204 })
   async countLater(): Promise<void> {
     await this.transactions.run(() => this.jobs.add('count-rows', { upTo: 100_000 }));
   }
 
   @Get('missing')
-  @Operation({ id: 'missingFile', summary: 'A file that is not there', needs: 'pets:read' })
+  @Does('pets:read')
   missing(): StreamableFile {
     return new StreamableFile(createReadStream('/nowhere/at/all'));
   }
 
   @Get('failing-rows')
-  @Operation({ id: 'exportFailing', summary: 'Export rows', needs: 'pets:read' })
+  @Does('pets:read')
   async failingRows(): Promise<StreamableFile> {
-    const rows = await this.rows.stream<{ id: string; text: string }>({
+    return this.csvOf({
       sql: `SELECT CASE WHEN i < 50000 THEN i ELSE ('what was sent ' || i)::int END AS id, 'x' AS text
             FROM generate_series(1, 100000) AS i`,
     });
+  }
+
+  private async csvOf(found: Parameters<RowStreams['stream']>[0]): Promise<StreamableFile> {
+    const rows = await this.rows.stream<{ id: string; text: string }>(found);
     return new StreamableFile(Readable.from(csvOf(rows)), { type: 'text/csv' });
   }
 
   @Get('late-file')
-  @Operation({ id: 'lateFile', summary: 'A file', needs: 'pets:read' })
+  @Does('pets:read')
   async lateFile(): Promise<StreamableFile> {
     await pause(3_000);
     RecordingsController.opened++;
@@ -209,7 +161,7 @@ export class RecordingsController {
   }
 
   @Get('late-piped')
-  @Operation({ id: 'latePiped', summary: 'A file by hand', needs: 'pets:read' })
+  @Does('pets:read')
   async latePiped(@Res() response: Response): Promise<void> {
     await pause(3_000);
     RecordingsController.opened++;
@@ -221,13 +173,13 @@ export class RecordingsController {
   @Header('Content-Disposition', 'attachment')
   @Header('Cache-Control', 'public, max-age=60')
   @Header('ETag', '"one"')
-  @Operation({ id: 'getLabelled', summary: 'An error', needs: 'pets:read' })
+  @Does('pets:read')
   labelled(): never {
     throw new BadRequestException('There is no such file.');
   }
 
   @Post('said')
-  @Operation({ id: 'say', summary: 'Say something', needs: 'pets:write', status: 204 })
+  @Does('pets:write', { status: 204 })
   async say(@Body() { text }: Said): Promise<void> {
     const one = { id: String(this.said.length + 1), text };
     await this.events.publish('said', one);
@@ -235,7 +187,7 @@ export class RecordingsController {
   }
 
   @Post('unsaid')
-  @Operation({ id: 'unsay', summary: 'Say nothing', needs: 'pets:write', status: 204 })
+  @Does('pets:write', { status: 204 })
   async unsay(@Body() { text }: Said): Promise<void> {
     const said = this.transactions.run(async () => {
       await this.events.publish('said', { id: '0', text });
@@ -245,7 +197,7 @@ export class RecordingsController {
   }
 
   @Sse('failing')
-  @Operation({ id: 'hearFailing', summary: 'Hear of a failure', needs: 'pets:read' })
+  @Does('pets:read')
   failing(): Observable<MessageEvent> {
     const failure = Object.assign(new Error('invalid input syntax: "what was sent"'), { code: '22P02' });
     const fail = timer(100).pipe(switchMap(() => throwError(() => failure)));
@@ -253,7 +205,7 @@ export class RecordingsController {
   }
 
   @Sse('heard')
-  @Operation({ id: 'hear', summary: 'Hear what is said', needs: 'pets:read' })
+  @Does('pets:read')
   heard(@Headers('last-event-id') last: string = String(this.said.length)): Observable<MessageEvent> {
     const missed = async () => this.said.filter(({ id }) => Number(id) > Number(last));
     return this.events
@@ -262,11 +214,7 @@ export class RecordingsController {
   }
 
   @Sse('confirmed')
-  @Operation({
-    id: 'hearConfirmed',
-    summary: 'Hear what the database confirms, and for which request',
-    needs: 'pets:read',
-  })
+  @Does('pets:read')
   confirmed(@Headers('x-request-id') id = ''): Observable<MessageEvent> {
     const confirm = (text: string) =>
       this.transactions.run((one) => one.query<[{ data: string }]>('SELECT $1 AS data', [text]));
@@ -284,7 +232,6 @@ const REQUEST = new AsyncLocalStorage<string>();
 /** What reads rows where nobody waits. */
 @Injectable()
 export class RowCounter {
-  /** Rows of each job that has ended. */
   static readonly counts: number[] = [];
 
   constructor(private readonly rows: RowStreams) {}

@@ -23,7 +23,6 @@ export const LANGUAGES: Record<string, (source: string) => [command: string, arg
   TypeScript: (source) => [process.execPath, ['--input-type=module-typescript', '-e', source]],
 };
 
-/** Runs samples of a language one after the other, in one process; returns what they print. */
 export async function runSources(
   label: string,
   sources: string[],

@@ -13,8 +13,9 @@ import { NoFilesInterceptor } from '@nestjs/platform-express';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsIn, IsOptional } from 'class-validator';
-import { EnumField, Idempotent, needsBy, Operation, Public } from '../../src/platform/index.js';
+import { EnumField, Idempotent, needsBy, Operation } from '../../src/platform/index.js';
 import { ToldDto } from './every-field.js';
+import { Does, PublicTried } from './tried.js';
 
 type Stage = 'trial' | 'final';
 
@@ -35,15 +36,14 @@ export class RulesDto {
   stage?: Stage = 'final';
 }
 
-const TAKES = {
-  types: ['application/json', 'multipart/form-data', 'text/plain'],
-  maxBytes: 10_000,
-};
 const NEEDED = { trial: 'pets:write', final: 'orders:manage' } as const;
 
 /** Operations whose body says which permission they need, in a version of the interface. */
 export function trialsOf(version: '1' | '2'): Type {
-  const id = (name: string) => name + (version === '1' ? '' : 'V2');
+  const options = (name: string) => ({
+    ...{ id: name + (version === '1' ? '' : 'V2'), summary: 'It', returns: ToldDto, bodyOptional: true },
+    takes: { types: ['application/json', 'multipart/form-data', 'text/plain'], maxBytes: 10_000 },
+  });
 
   @ApiTags('tried')
   @Controller({ path: 'trials', version })
@@ -51,14 +51,7 @@ export function trialsOf(version: '1' | '2'): Type {
     @Post('fields')
     @Idempotent()
     @UseInterceptors(NoFilesInterceptor())
-    @Operation({
-      id: id('tryFields'),
-      summary: 'A DTO of fields',
-      needs: needsBy(FieldsDto, 'stage', NEEDED),
-      takes: TAKES,
-      bodyOptional: true,
-      returns: ToldDto,
-    })
+    @Operation({ needs: needsBy(FieldsDto, 'stage', NEEDED), ...options('tryFields') })
     fields(@Body() body: FieldsDto): ToldDto {
       return { told: JSON.stringify(body) };
     }
@@ -66,14 +59,7 @@ export function trialsOf(version: '1' | '2'): Type {
     @Post('rules')
     @Idempotent()
     @UseInterceptors(NoFilesInterceptor())
-    @Operation({
-      id: id('tryRules'),
-      summary: 'A DTO of class-validator',
-      needs: needsBy(RulesDto, 'stage', NEEDED),
-      takes: TAKES,
-      bodyOptional: true,
-      returns: ToldDto,
-    })
+    @Operation({ needs: needsBy(RulesDto, 'stage', NEEDED), ...options('tryRules') })
     rules(@Body() body: RulesDto): ToldDto {
       return { told: JSON.stringify(body) };
     }
@@ -88,14 +74,12 @@ class Refusing implements CanActivate {
   }
 }
 
-@Public()
-@ApiTags('tried')
-@Controller('guarded')
+@PublicTried('guarded')
 export class GuardedController {
   @Post()
   @UseGuards(Refusing)
-  @Operation({ id: 'addGuarded', summary: 'What no guard lets pass', returns: ToldDto })
-  add(@Body() body: FieldsDto): ToldDto {
+  @Does(undefined, { returns: ToldDto })
+  addGuarded(@Body() body: FieldsDto): ToldDto {
     return { told: JSON.stringify(body) };
   }
 

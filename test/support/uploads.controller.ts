@@ -1,14 +1,8 @@
 import { Body, Controller, Post, Put, UploadedFile, UploadedFiles, UseInterceptors } from '@nestjs/common';
 import { FileInterceptor, FilesInterceptor } from '@nestjs/platform-express';
 import { ApiBody, ApiExtension, ApiProperty, ApiSchema, ApiTags } from '@nestjs/swagger';
-import {
-  Idempotent,
-  IntegerField,
-  IntegerParam,
-  ListField,
-  Operation,
-  TextField,
-} from '../../src/platform/index.js';
+import { Idempotent, IntegerField, IntegerParam, ListField, TextField } from '../../src/platform/index.js';
+import { Does } from './tried.js';
 
 /** A picture of one transparent point. */
 export const PIXEL = Buffer.from(
@@ -22,10 +16,8 @@ const FILE = {
   example: `data:image/png;base64,${PIXEL.toString('base64')}`,
 } as const;
 
-/** What has arrived. */
 class Received {
-  @TextField({ description: 'What it is.', example: 'Buffer', max: 100 })
-  kind!: string;
+  @TextField({ description: 'What it is.', example: 'Buffer', max: 100 }) kind!: string;
 
   @TextField({ description: 'Its bytes, or what else there is of it.', example: '70', max: 100_000_000 })
   size!: string;
@@ -43,20 +35,14 @@ class NewNames {
 
 @ApiSchema({ name: 'NewPhoto' })
 class NewPhoto {
-  @TextField({ description: 'What it shows.', example: 'Luna', max: 100 })
-  caption!: string;
-
-  @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100, optional: true })
-  age = 0;
-
-  @ApiProperty({ ...FILE, description: 'The photo.' })
-  photo!: unknown;
+  @TextField({ description: 'What it shows.', example: 'Luna', max: 100 }) caption!: string;
+  @IntegerParam({ description: 'How old that is.', example: 3, min: 0, max: 100, optional: true }) age = 0;
+  @ApiProperty({ ...FILE, description: 'The photo.' }) photo!: unknown;
 }
 
 @ApiSchema({ name: 'NewAlbum' })
 class NewAlbum {
-  @ApiProperty({ type: 'array', items: FILE, description: 'The photos.' })
-  photos!: unknown[];
+  @ApiProperty({ type: 'array', items: FILE, description: 'The photos.' }) photos!: unknown[];
 }
 
 @ApiSchema({ name: 'NewLong' })
@@ -71,14 +57,10 @@ type File = Express.Multer.File;
 @ApiTags('uploads')
 @Controller('uploads')
 export class UploadsController {
-  /** How many bodies have come to a method. */
   static calls = 0;
 
   @Put('picture')
-  @Operation({
-    id: 'putPicture',
-    summary: 'Keep a picture',
-    needs: 'pets:write',
+  @Does('pets:write', {
     takes: { types: ['image/png', 'image/jpeg'], maxBytes: 5_000_000 },
     returns: Received,
   })
@@ -90,50 +72,29 @@ export class UploadsController {
   }
 
   @Post('lines')
-  @Operation({
-    id: 'addLines',
-    summary: 'Add lines',
-    needs: 'pets:write',
+  @Does('pets:write', {
     takes: { types: ['text/*', 'application/json'], maxBytes: 200_000 },
     returns: Received,
   })
-  lines(@Body() body: Buffer | object): Received {
+  addLines(@Body() body: Buffer | object): Received {
     const isText = body instanceof Buffer;
     return { kind: isText ? 'text' : 'json', size: isText ? String(body) : JSON.stringify(body) };
   }
 
   @Post('names')
-  @Operation({
-    id: 'addNames',
-    summary: 'Add many names',
-    needs: 'pets:write',
-    takes: { types: ['application/json'], maxBytes: 1_048_576 },
-    returns: Received,
-  })
+  @Does('pets:write', { takes: { types: ['application/json'], maxBytes: 1_048_576 }, returns: Received })
   names(@Body() { names }: NewNames): Received {
     return { kind: 'names', size: String(names.length) };
   }
 
   @Post('long')
-  @Operation({
-    id: 'addLong',
-    summary: 'Add a long text',
-    needs: 'pets:write',
-    takes: { types: ['application/json'], maxBytes: 14_000_000 },
-    returns: Received,
-  })
+  @Does('pets:write', { takes: { types: ['application/json'], maxBytes: 14_000_000 }, returns: Received })
   long(@Body() { length }: NewLong): Received {
     return { kind: 'long', size: 'x'.repeat(length) };
   }
 
   @Post('photos')
-  @Operation({
-    id: 'addPhoto',
-    summary: 'Add a photo',
-    needs: 'pets:write',
-    takes: { types: ['multipart/form-data'], maxBytes: 5_000_000 },
-    returns: Received,
-  })
+  @Does('pets:write', { takes: { types: ['multipart/form-data'], maxBytes: 5_000_000 }, returns: Received })
   @UseInterceptors(FileInterceptor('photo'))
   @Idempotent()
   photo(@UploadedFile() photo: File | undefined, @Body() { caption, age }: NewPhoto): Received {
@@ -145,13 +106,7 @@ export class UploadsController {
   }
 
   @Post('albums')
-  @Operation({
-    id: 'addAlbum',
-    summary: 'Add an album',
-    needs: 'pets:write',
-    takes: { types: ['multipart/form-data'], maxBytes: 1_000_000 },
-    returns: Received,
-  })
+  @Does('pets:write', { takes: { types: ['multipart/form-data'], maxBytes: 1_000_000 }, returns: Received })
   @ApiBody({ type: NewAlbum })
   @ApiExtension('x-codeSamples', [{ lang: 'Shell', source: 'curl' }])
   @UseInterceptors(FilesInterceptor('photos', 3, { limits: { fileSize: 100_000, parts: 5 } }))

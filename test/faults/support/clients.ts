@@ -15,7 +15,6 @@ export abstract class Clients {
     this.running = Array.from({ length: count }, (_none, client) => this.run(client));
   }
 
-  /** Lets each client finish its last turn. */
   async stop(): Promise<void> {
     this.isStopped = true;
     await Promise.all(this.running);

@@ -60,20 +60,17 @@ export class DatabaseServer {
     return server;
   }
 
-  /** Copies its files into a folder while it runs. */
   async backUp(folder: string): Promise<void> {
     chmodSync(folder, 0o755);
     await copy(this, folder);
   }
 
-  /** Sets some of its configuration, and starts it anew. */
   async configure(settings: string[]): Promise<void> {
     appendFileSync(join(this.path, 'postgres', 'postgresql.auto.conf'), `${settings.join('\n')}\n`);
     await this.kill();
     await this.restart();
   }
 
-  /** Folder of its data. */
   get path(): string {
     return this.embedded.path;
   }
@@ -133,7 +130,6 @@ export class DatabaseServer {
   }
 }
 
-/** Makes the data of a standby from a running server. */
 async function copyAsStandby(primary: DatabaseServer, folder: string, settings: string[]): Promise<void> {
   await copy(primary, folder);
   const { hostname, port, username, password } = new URL(primary.url);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { query, type Service } from '../../../src/testing/service.js';
+import { countStatuses, record } from './figures.js';
 import { type Outcome, WriteLoad } from './load.js';
 import { Probe } from './probes.js';
 
@@ -21,7 +22,6 @@ export interface Fault {
   filler?: string;
 }
 
-/** What clients saw before, during and after a fault. */
 export interface Observed {
   writes: Outcome[];
   /** Those that began and ended while the fault lasted. */
@@ -67,6 +67,20 @@ export async function observe(service: Service, key: string, fault: Fault): Prom
     slowestMs: Math.round(Math.max(...all.map(durationOf))),
     recoveredS: Math.max(0, ...failed.map((one) => one.ended - back)) / 1_000,
   };
+}
+
+/** Adds what was seen to the summary; returns the longest time that liveness took, in milliseconds. */
+export function recordFault(name: string, seen: Observed, missing: number): number {
+  const { during, live, ready, reads, slowestMs, recoveredS, acknowledged } = seen;
+  const liveMs = Math.round(Math.max(...live.map(durationOf)));
+  record(
+    name,
+    during,
+    `slowest ${slowestMs} ms; recovered in ${recoveredS.toFixed(2)} s`,
+    `${acknowledged.length} acknowledged; ${missing} missing`,
+    `live ≤ ${liveMs} ms; ready ${countStatuses(ready)}; reads ${countStatuses(reads)}`,
+  );
+  return liveMs;
 }
 
 export const durationOf = ({ begun, ended }: Outcome): number => ended - begun;

@@ -2,20 +2,10 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Outcome } from './load.js';
 
-/** A row of the summary that is printed at the end. */
-export interface Figures {
-  fault: string;
-  statuses: string;
-  'slowest ms'?: number;
-  'recovered s'?: number;
-  acknowledged?: number;
-  missing?: number;
-  /** What else was measured. */
-  beside?: string;
-}
-
-export function record(figures: Figures): void {
-  appendFileSync(join(process.env.FAULTS_FOLDER!, 'figures.jsonl'), `${JSON.stringify(figures)}\n`);
+/** Adds a line to the summary that is printed at the end: what was answered, and what else was measured. */
+export function record(fault: string, outcomes: Pick<Outcome, 'status'>[], ...figures: string[]): void {
+  const all = [countStatuses(outcomes), ...figures].filter(Boolean);
+  appendFileSync(join(process.env.FAULTS_FOLDER!, 'figures'), `${fault}: ${all.join('; ')}\n`);
 }
 
 /** How often each status was answered, e.g. `201×40 503×12`; 0 is no answer at all. */

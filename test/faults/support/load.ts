@@ -34,7 +34,6 @@ const HANG_MS = 12_000;
 /** A client that was refused does not come back within the same millisecond. */
 const PAUSE_MS = 20;
 
-/** Sends one request, and never throws. */
 export function exchange(url: string, call: Call, agent: Agent): Promise<Outcome> {
   const { method = 'GET', path, key, text = '', idempotencyKey, body } = call;
   const bytes = body === undefined ? undefined : JSON.stringify(body);
@@ -73,7 +72,6 @@ export class WriteLoad extends Clients {
     this.filler = filler;
   }
 
-  /** The writes that were answered with success. */
   get acknowledged(): Outcome[] {
     return this.outcomes.filter(({ status }) => status === 201 || status === 202);
   }
@@ -110,7 +108,6 @@ function newWrite(i: number, key: string, filler: string): Call {
   return writeOf({ path: i % 2 ? '/v1/pets' : '/v1/messages', text, idempotencyKey }, key, filler);
 }
 
-/** The same write again, for a retry. */
 export function writeOf({ path, text, idempotencyKey }: Call, key: string, filler = ''): Call {
   const body =
     path === '/v1/pets'

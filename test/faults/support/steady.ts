@@ -7,10 +7,8 @@ const CLIENTS = 16;
 /** Between two turns of a client. */
 const PAUSE_MS = 240;
 
-/** What clients have seen for some time. */
 export interface Seen {
   requests: number;
-  /** What was not answered with success, and how often. */
   failures: Record<string, number>;
   /** Milliseconds. */
   p50: number;
@@ -61,7 +59,6 @@ export class SteadyLoad extends Clients {
     return id;
   }
 
-  /** The body of an answer; undefined for a failure. */
   private async ask(call: Call): Promise<string | undefined> {
     const { status, failure, begun, ended, body } = await exchange(
       this.url,

@@ -28,13 +28,11 @@ export class Buildah {
     mkdirSync(this.env.TMPDIR);
   }
 
-  /** What it prints. */
   async do(...args: string[]): Promise<string> {
     const options = { env: this.env, maxBuffer: 2 ** 26 };
     return (await run('buildah', this.withFolders(args), options)).stdout.trim();
   }
 
-  /** A process of it, whose output can be read. */
   start(...args: string[]) {
     return spawn('buildah', this.withFolders(args), { env: this.env, stdio: ['ignore', 'pipe', 'pipe'] });
   }

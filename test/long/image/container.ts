@@ -43,7 +43,6 @@ export class Container {
     return { container, open };
   }
 
-  /** What its user can still write. */
   async writable(): Promise<string[]> {
     return JSON.parse((await this.run({}, ['node', '--eval', PRINT_WRITABLE])).stdout);
   }
@@ -55,7 +54,6 @@ export class Container {
     return this.buildah.start('run', ...flags, this.name, '--', ...command);
   }
 
-  /** Runs a command to its end. */
   async run(env: Record<string, string>, command: string[]) {
     const child = this.start(env, command);
     const ended = [text(child.stdout), text(child.stderr), once(child, 'exit')] as const;

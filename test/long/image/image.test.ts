@@ -13,7 +13,6 @@ import { lastLayer, type Layer } from './layer.js';
 /** Must not get into the image. */
 const SECRET = 'b7a1c5d94e2f';
 
-/** What an image says of how it is run. */
 interface ImageConfig {
   Entrypoint: string[];
   Cmd: string[];

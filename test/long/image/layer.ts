@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Buildah } from './buildah.js';
 
-/** A file, folder or link of an image. */
 export interface Entry {
   path: string;
   isFolder: boolean;
@@ -13,7 +12,6 @@ export interface Entry {
   uid: number;
 }
 
-/** What an image adds to the one that it begins with. */
 export interface Layer {
   entries: Entry[];
   /** The archive of which `buildah images` gives the size. */
@@ -24,7 +22,6 @@ export interface Layer {
 /** A line of `tar` about an entry, such as `drwxr-xr-x 0/0 0 2026-11-28 12:00 app/`. */
 const LINE = /^(.)(\S{9}) (\d+)\/\d+ +\d+ \S+ \S+ (.*?)(?: -> .*)?$/;
 
-/** Reads the last layer of an image. */
 export async function lastLayer(buildah: Buildah, image: string): Promise<Layer> {
   const folder = join(buildah.folder, 'pushed');
   await buildah.do('push', image, `dir:${folder}`);
