@@ -276,6 +276,11 @@ describe('The program petstore', () => {
     writeFileSync(join(cwd, 'features.js'), 'export const Features = [];');
     return cwd;
   };
+  const occupied = () => {
+    const cwd = newFolder();
+    mkdirSync(join(cwd, 'openapi.json'));
+    return cwd;
+  };
   const broken = () => {
     const cwd = newFolder();
     writeFileSync(join(cwd, 'package.json'), '{ "petstore": ');
@@ -309,6 +314,12 @@ describe('The program petstore', () => {
     ['features under another name', 'openapi', /features\.js, .* exports no list FEATURES/, misnamed],
     ['a package.json that is no JSON', 'openapi', /package\.json cannot be read: .*JSON/, broken],
     ['a package.json that is no JSON', 'start', /package\.json cannot be read: .*JSON/, broken],
+    [
+      'a folder in the place of its file',
+      'openapi',
+      /openapi\.json cannot be written in this folder: EISDIR/,
+      occupied,
+    ],
     ['an empty database', 'admin accounts list', /Run `npm run migrate` first/, repository],
     [
       'an empty database',

@@ -14,7 +14,7 @@ import type { CommandEnvironment } from './command.js';
 const COMMANDS: Record<string, () => Promise<unknown>> = {
   start: async () => startPetstore(await choice()),
   migrate: async () => run((await import('./migrate.js')).migrateCommand),
-  openapi: async () => (await import('./openapi.js')).writeDocument(await loadParts(await choice())),
+  openapi: async () => run((await import('./openapi.js')).openapi),
   admin: async () => run((await import('./admin/commands.js')).admin),
   jobs: async () => run((await import('./jobs.js')).jobs),
   doctor: async () => run((await import('./doctor.js')).doctor),

@@ -227,7 +227,7 @@ describe('The doctor', () => {
     for (const line of [
       'database server: A crash can lose .* switch synchronous_commit on\\.',
       'database server: It allows \\d+ connections, and an instance may need \\d+: raise max_connections',
-      'schema: It lacks 1 migrations: run `npm run migration:run`',
+      'schema: Migrations are missing \\(1\\): run `npm run migration:run`',
       `rights: .* GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`,
       `rights: .* GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pgboss TO ${role}`,
       'replicas: 127.0.0.1:1: .*ECONNREFUSED',
