@@ -53,10 +53,8 @@ function parseNetwork(text: string): [Address, bits: number] {
 
 function textOf(address: Address, bits: number): string {
   const kind = address instanceof ipaddr.IPv4 ? ipaddr.IPv4 : ipaddr.IPv6;
-  const text = `${address.toString()}/${bits}`;
-  return bits === 8 * address.toByteArray().length
-    ? address.toString()
-    : `${kind.networkAddressFromCIDR(text).toString()}/${bits}`;
+  const base = kind.networkAddressFromCIDR(`${address.toString()}/${bits}`).toString();
+  return bits === 8 * address.toByteArray().length ? base : `${base}/${bits}`;
 }
 
 /** @throws ApiError `permission_denied` for an address outside all networks of a key */
