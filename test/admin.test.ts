@@ -337,6 +337,17 @@ describe('The program petstore', () => {
     expect(stderr).toMatch(why);
   });
 
+  test('says a warning of a library in one line', async () => {
+    const env = { DATABASE_URL: 'postgresql://u:p@127.0.0.1:1/x?sslmode=require' };
+    const { code, stderr } = await runNode([PROGRAM, 'migrate'], { env });
+    expect([code, ...stderr.split('\n')]).toEqual([
+      1,
+      expect.stringMatching(/^petstore: Warning: SECURITY WARNING: The SSL modes .* 'verify-full'\.$/),
+      expect.stringMatching(/^petstore: The database cannot be reached: .*ECONNREFUSED/),
+      '',
+    ]);
+  });
+
   test.each([
     [['--help'], 0],
     [[], 2],

@@ -54,8 +54,9 @@ async function refuse(message: string): Promise<never> {
 async function run(
   command: (args: string[], environment: CommandEnvironment) => Promise<number>,
 ): Promise<void> {
-  const { Lifecycle } = await import('../platform/process/index.js');
+  const { Lifecycle, onWarning } = await import('../platform/process/index.js');
   const { loadConfig } = await import('../load-config.js');
+  onWarning((text) => console.warn(`petstore: ${text}`));
   // The reader of the output, such as `head`, has read enough.
   process.stdout.on('error', () => process.exit(1));
   const options = await choice();

@@ -238,6 +238,15 @@ describe('The doctor', () => {
     expect(stdout).not.toContain('s3cret');
   });
 
+  test('says of a database in another encoding how to make one', async () => {
+    const options = `TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc`;
+    const { code, stdout } = await doctor({ DATABASE_URL: await createDatabase(options) });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^PROBLEM {2}database server: The encoding .* is SQL_ASCII, and UTF8 is needed: create/m,
+    );
+  });
+
   test('says of a database that is away, once, and ends with 1', async () => {
     const { code, stdout } = await doctor({ DATABASE_URL: 'postgresql://u:s3cret@127.0.0.1:1/x' });
     expect(code).toBe(1);
