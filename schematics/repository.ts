@@ -34,12 +34,10 @@ export function repositoryFiles(name: string, manifest: Manifest): Map<string, s
       format: 'prettier --write --log-level warn .',
       openapi: 'npm run build && petstore openapi',
       'new:feature': 'petstore new:feature',
-      ...{
-        migrate: 'petstore migrate',
-        admin: 'petstore admin',
-        jobs: 'petstore jobs',
-        doctor: 'petstore doctor',
-      },
+      migrate: 'petstore migrate',
+      admin: 'petstore admin',
+      jobs: 'petstore jobs',
+      doctor: 'petstore doctor',
     },
     dependencies: { ...peerDependencies, petstore: `file:vendor/petstore-${version}.tgz` },
     devDependencies: Object.fromEntries(DEVELOPMENT.map((tool) => [tool, devDependencies[tool]])),
@@ -126,13 +124,8 @@ save-exact=true
   }),
   'tsconfig.json': json({
     compilerOptions: {
-      ...{
-        target: 'es2024',
-        lib: ['esnext'],
-        module: 'nodenext',
-        types: ['node', 'jest', 'multer'],
-        skipLibCheck: true,
-      },
+      ...{ target: 'es2024', lib: ['esnext'], module: 'nodenext', skipLibCheck: true },
+      types: ['node', 'jest', 'multer'],
       ...{ rootDir: '.', outDir: 'dist', sourceMap: true, strict: true, noImplicitOverride: true },
       ...{ noUncheckedIndexedAccess: true, noUnusedLocals: true, noUnusedParameters: true },
       ...{ experimentalDecorators: true, emitDecoratorMetadata: true },

@@ -4,6 +4,7 @@ import module from 'node:module';
 import type { RunningService } from './commands/serve/serve.js';
 import type { Config } from './config.js';
 import { loadParts, type PetstoreOptions } from './load-features.js';
+import { explainListen, requirePorts } from './platform/process/claim-port.js';
 import { fail, Lifecycle, OperatorError } from './platform/process/lifecycle.js';
 
 export type { PetstoreOptions, RunningService };
@@ -29,7 +30,11 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Runn
     const { loadConfig } = await import('./load-config.js');
     const config = await loadConfig(options);
     life.patienceMs = config.SHUTDOWN_GRACE_MS + STOP_MARGIN_MS;
-    const service = await life.start((stopping) => start(config, options, stopping));
+    const service = await life.start((stopping) =>
+      start(config, options, stopping).catch((error) => {
+        throw explainListen(error, config);
+      }),
+    );
     if (cluster.isPrimary) announce(service, config);
     return service;
   } catch (error) {
@@ -59,10 +64,7 @@ async function start(
   options: PetstoreOptions,
   stopping: AbortSignal,
 ): Promise<RunningService> {
-  if (cluster.isPrimary) {
-    const { requirePorts } = await import('./platform/process/claim-port.js');
-    await requirePorts({ PORT: config.PORT, METRICS_PORT: config.METRICS_PORT }, config.HOST);
-  }
+  if (cluster.isPrimary) await requirePorts(config);
   const { takeOverLog } = await import('./platform/telemetry/index.js');
   const log = await takeOverLog(config);
   if (cluster.isPrimary && config.WORKERS > 1) {

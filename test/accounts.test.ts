@@ -121,7 +121,7 @@ describe('POST /accounts', () => {
     ...['adé@example.com', `ada@${'a.'.repeat(124)}com`],
   ])('refuses the email %j', async (email) => {
     const message = expectError(await signUp({ email, password: PASSWORD }), 400, 'validation_failed');
-    expect(message).toBe('email must be an email address.');
+    expect(message).toBe('email must be an email address of at most 254 ASCII characters.');
   });
 });
 

@@ -271,6 +271,11 @@ describe('The program petstore', () => {
     return cwd;
   };
   const broken = () => folderWith('{ "petstore": ');
+  const occupied = () => {
+    const cwd = newFolder();
+    mkdirSync(join(cwd, 'openapi.json'));
+    return cwd;
+  };
   const repository = () => {
     const cwd = folderWith({ scripts: { migrate: 'petstore migrate' } });
     mkdirSync(join(cwd, 'src'));
@@ -299,6 +304,12 @@ describe('The program petstore', () => {
     ['features under another name', 'openapi', /features\.js, .* exports no list FEATURES/, misnamed],
     ['a package.json that is no JSON', 'openapi', /package\.json cannot be read: .*JSON/, broken],
     ['a package.json that is no JSON', 'start', /package\.json cannot be read: .*JSON/, broken],
+    [
+      'a folder in the place of its file',
+      'openapi',
+      /openapi\.json cannot be written in this folder: EISDIR/,
+      occupied,
+    ],
     ['an empty database', 'admin accounts list', /Run `npm run migrate` first/, repository],
     [
       'an empty database',
@@ -314,6 +325,17 @@ describe('The program petstore', () => {
     const { code, stdout, stderr } = await runNode(args, { cwd, env });
     expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(/^petstore: [^\n]+\n$/)]);
     expect(stderr).toMatch(why);
+  });
+
+  test('says a warning of a library in one line', async () => {
+    const env = { DATABASE_URL: 'postgresql://u:p@127.0.0.1:1/x?sslmode=require' };
+    const { code, stderr } = await runNode([PROGRAM, 'migrate'], { env });
+    expect([code, ...stderr.split('\n')]).toEqual([
+      1,
+      expect.stringMatching(/^petstore: Warning: SECURITY WARNING: The SSL modes .* 'verify-full'\.$/),
+      expect.stringMatching(/^petstore: The database cannot be reached: .*ECONNREFUSED/),
+      '',
+    ]);
   });
 
   test.each([

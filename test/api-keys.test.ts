@@ -281,6 +281,9 @@ describe('A key with networks', () => {
     // IPv4 within IPv6, as a key of before may have it, too.
     [['::ffff:c000:201'], { '192.0.2.1': 200, '::ffff:192.0.2.1': 200, '192.0.2.2': 403 }],
     [['::FFFF:C000:200/120'], { '192.0.2.255': 200, '192.0.3.0': 403 }],
+    // All addresses of one family are none of the other.
+    [['::/0'], { '2001:db8::1': 200, '::1': 200, '192.0.2.1': 403, '::ffff:192.0.2.1': 403 }],
+    [['192.0.2.9/0'], { '192.0.2.1': 200, '::ffff:192.0.2.1': 200, '2001:db8::1': 403 }],
   ])('of %j is answered by where it is used from', async (networks, expected) => {
     const { body } = await create({ name: 'Branches' });
     // As a release before stored them.

@@ -344,12 +344,15 @@ describe('An instance with other settings', () => {
 
   test('accepts an access token whose permissions are in a claim that ID tokens share, if its audience is not its client', async () => {
     const sub = await known();
-    const status = async (claims: JWTPayload) =>
-      (await list(await issuer.token({ sub, ...MAY_READ, ...claims }, { typ: 'JWT' }), strict)).status;
-    expect(await status({ azp: 'a program' })).toBe(200);
-    expect(await status({ azp: AUDIENCE, scp: 'access' })).toBe(200);
-    for (const claims of [{}, { azp: AUDIENCE }, { aud: ['other', AUDIENCE], azp: 'other' }])
-      expect(await status(claims)).toBe(401);
+    const ask = async (claims: JWTPayload) =>
+      list(await issuer.token({ sub, ...MAY_READ, ...claims }, { typ: 'JWT' }), strict);
+    expect((await ask({ azp: 'a program' })).status).toBe(200);
+    expect((await ask({ azp: AUDIENCE, scp: 'access' })).status).toBe(200);
+    expectInvalid(await ask({}));
+    for (const claims of [{ azp: AUDIENCE }, { aud: ['other', AUDIENCE], azp: 'other' }])
+      expect(expectError(await ask(claims), 401, 'invalid_token')).toContain(
+        'its audience is its own client, as in an ID token: register API and client apart',
+      );
   });
 });
 

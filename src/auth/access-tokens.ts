@@ -106,7 +106,8 @@ export class AccessTokens {
     if (permissions === undefined) throw refusal(`it has no claim \`${this.permissionsClaim}\``);
     const client = CLIENT.find(has);
     if (client === undefined) throw refusal('it has no claim `client_id`');
-    if ([claims.aud].flat().includes(claims[client] as string)) throw refusal('it is an ID token');
+    if ([claims.aud].flat().includes(claims[client] as string))
+      throw refusal('its audience is its own client, as in an ID token: register API and client apart');
   }
 }
 

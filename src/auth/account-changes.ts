@@ -76,8 +76,8 @@ export class AccountChanges {
       const email = `closed account ${accountId}`;
       await this.accounts.set(accountId, { email, passwordHash: '', closedAt: new Date() });
       await this.audit.add({ by, action: 'account.closed' });
-      const { isOperator } = by;
-      await this.jobs.add(CLEAR, { accountId, isOperator }, { startAfter: KEY_EXPIRY_SECONDS });
+      const payload = { accountId, isOperator: by.isOperator };
+      await this.jobs.add(CLEAR, payload, { startAfter: KEY_EXPIRY_SECONDS });
     });
   }
 

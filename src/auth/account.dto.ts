@@ -7,7 +7,7 @@ import {
   TextField,
   TimestampField,
 } from 'petstore/platform';
-import { GrantedField } from './permissions.field.js';
+import { GrantedField } from './granted.js';
 
 const EMAIL = { description: 'Email address; no two accounts share one.', example: 'ada@example.com' };
 const PASSWORD = {
@@ -67,6 +67,18 @@ export class CurrentAccountDto extends AccountDto {
     example: ['pets:read', 'pets:write'],
   })
   permissions!: string[];
+}
+
+/** An invitation in the output of a command. Its code is shown once, beside it. */
+export class InvitationDto {
+  @Int64Field({ description: 'Identifier of the invitation.', example: 7 })
+  id!: string;
+
+  @TimestampField({ description: 'When the invitation was created.', example: '2026-11-21T12:00:00.000Z' })
+  createdAt!: Date;
+
+  @TimestampField({ description: 'When it expires; one without it does not expire.', optional: true })
+  expiresAt?: Date | null;
 }
 
 @ChangeSchema('AccountChange')

@@ -69,10 +69,7 @@ export class AccountsService {
   }
 
   /** Sets the given values, in the open transaction. @throws ApiError `account_exists` */
-  async set(
-    id: string,
-    values: Partial<Pick<Account, 'email' | 'passwordHash' | 'permissions' | 'closedAt'>>,
-  ): Promise<void> {
+  async set(id: string, values: Partial<Account>): Promise<void> {
     if (Object.values(values).every((value) => value === undefined)) return;
     await unlessTaken(this.accounts.updateRows({ id }, values));
   }

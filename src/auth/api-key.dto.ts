@@ -8,7 +8,7 @@ import {
   TimestampField,
 } from 'petstore/platform';
 import { NetworksField } from './networks.js';
-import { GrantedField, PermissionsField } from './permissions.field.js';
+import { GrantedField, PermissionsField } from './granted.js';
 
 const NAME = { description: 'What the key is for.', example: 'My first key', max: 255, blank: false };
 const EXPIRES_AT = {

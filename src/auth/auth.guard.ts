@@ -126,14 +126,10 @@ export class AuthGuard implements CanActivate {
     if (hasTwoAuthorizations(request)) throw unauthorized('invalid_api_key');
     const cached = this.keyLimiter.isOn ? undefined : this.owners.peek(key);
     if (cached) return admit(request, cached);
-    return this.checkByPassport(request, response, key);
+    return this.askPassport(request, response, key);
   }
 
-  private async checkByPassport(
-    request: AuthenticatedRequest,
-    response: Response,
-    key: string,
-  ): Promise<true> {
+  private async askPassport(request: AuthenticatedRequest, response: Response, key: string): Promise<true> {
     const owner = await this.bearer.findOwner(`Bearer ${key}`, callerOf(request));
     if (!owner) throw unauthorized('invalid_api_key');
     // The second check of a request, after a late body, does not count.
@@ -154,7 +150,7 @@ export class AuthGuard implements CanActivate {
     await this.authLimiter.check(subjects[0], response);
     const { name, pass } = credentials;
     const accountId = await this.accounts.findIdByPassword(name, pass);
-    if (accountId) return admit(request, { accountId });
+    if (accountId) return admit(request, { accountId, expiresAt: Infinity });
     await this.authLimiter.consume(subjects, response);
     throw unauthorized('invalid_credentials');
   }
@@ -185,9 +181,6 @@ function hasTwoAuthorizations(request: Request): boolean {
 
 const BEARER = /^bearer +(?=\S)/i;
 
-type Admitted = Pick<AuthenticatedRequest, 'accountId' | 'keyId' | 'permissions'> &
-  Pick<Partial<KeyOwner>, 'networks'>;
-
 /** The key of a request (RFC 6750, 2.1), if any. */
 export function bearerKey({ headers: { authorization = '' } }: AuthenticatedRequest): string | undefined {
   const [scheme] = BEARER.exec(authorization) ?? [];
@@ -195,7 +188,7 @@ export function bearerKey({ headers: { authorization = '' } }: AuthenticatedRequ
 }
 
 /** Admits a request for an account. @throws ApiError `permission_denied` */
-function admit(request: AuthenticatedRequest, { accountId, keyId, permissions, networks }: Admitted): true {
+function admit(request: AuthenticatedRequest, { accountId, keyId, permissions, networks }: KeyOwner): true {
   request.accountId = accountId;
   request.keyId = keyId;
   request.permissions = permissions;

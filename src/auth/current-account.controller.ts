@@ -46,7 +46,14 @@ export class CurrentAccountController {
     @Req() request: Request,
     @Res({ passthrough: true }) response: Response,
   ): Promise<CurrentAccountDto> {
-    await this.limitEmails(by, body, request, response);
+    const { accountId } = by;
+    const { email } = body;
+    const isNew = async () => normalEmail(email!) !== normalEmail((await this.accounts.get(accountId)).email);
+    if (email !== undefined && (await isNew())) {
+      // Counts as a sign-up: the answer discloses as much about existing accounts.
+      const [address, ...account] = limitSubjects('sign-up', request, email);
+      await this.limiter.consume([address, `sign-up by ${accountId}`, ...account], response);
+    }
     return withPermissions(await this.changes.change(by, body));
   }
 
@@ -60,19 +67,5 @@ export class CurrentAccountController {
   })
   close(@By() by: Caller): Promise<void> {
     return this.changes.close(by);
-  }
-
-  /** Counts a new email as a sign-up: the answer discloses as much about existing accounts. */
-  private async limitEmails(
-    { accountId }: Caller,
-    { email }: AccountChangeDto,
-    request: Request,
-    response: Response,
-  ): Promise<void> {
-    if (email === undefined) return;
-    const current = await this.accounts.get(accountId);
-    if (normalEmail(email) === normalEmail(current.email)) return;
-    const [address, ...account] = limitSubjects('sign-up', request, email);
-    await this.limiter.consume([address, `sign-up by ${accountId}`, ...account], response);
   }
 }

@@ -1,12 +1,34 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { ApiError } from 'petstore/platform';
+import { ApiError, EnumField, field, type FieldOptions, ListField } from 'petstore/platform';
 import {
+  allPermissions,
   type AuthenticatedRequest,
   insufficientScope,
   isPermission,
   type Permission,
   permissionNames,
 } from '../platform/api/index.js';
+
+const PERMISSION = EnumField({
+  description: 'What a key may do.',
+  name: 'Permission',
+  values: allPermissions,
+});
+
+/** A list of distinct permissions in a request. */
+export function PermissionsField(options: FieldOptions) {
+  return ListField({ ...options, of: PERMISSION, min: 1, max: () => permissionNames().length, unique: true });
+}
+
+/** The permissions in an answer: plain texts, as more may come. */
+export function GrantedField(options: FieldOptions) {
+  return field(options, {
+    schema: { type: 'array', items: { type: 'string' } },
+    must: 'a list of texts',
+    accepts: Array.isArray,
+    nested: true,
+  });
+}
 
 /** Stored permissions: null stands for all, including those of future modules. */
 export type Stored = string[] | null;
@@ -44,10 +66,8 @@ export function requireBelow(permissions: readonly string[], ceiling: Ceiling): 
   const missing = ceiling ? permissions.filter((name) => !ceiling.has(name)) : [];
   if (missing.length === 0 && !(ceiling && permissions.length === 0)) return;
   const names = missing.map((name) => `\`${name}\``).join(', ');
-  throw insufficientScope(
-    `The access token lacks ${names ? `the permission ${names}` : 'any permission'}.`,
-    missing,
-  );
+  const which = names ? `the permission ${names}` : 'any permission';
+  throw insufficientScope(`The access token lacks ${which}.`, missing);
 }
 
 /** Sets the permissions that an answer shows: those of the row, or of its account. */

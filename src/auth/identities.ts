@@ -19,9 +19,6 @@ import { AccountsService } from './accounts.service.js';
 
 type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 
-/** No password has this hash. */
-const NO_PASSWORD = '';
-
 const TAKEN = violation(AccountIdentity, 'account_identities_pkey', 'account_exists');
 
 /** The accounts of subjects of an identity provider, one for each. */
@@ -91,7 +88,8 @@ export class Identities {
   private async add({ issuer, subject }: Subject, email: string, actor: Actor): Promise<Account | null> {
     try {
       return await this.transactions.run(async () => {
-        const account = await this.accounts.add({ email, passwordHash: NO_PASSWORD }, actor);
+        // No password has this hash.
+        const account = await this.accounts.add({ email, passwordHash: '' }, actor);
         await this.identities.addRow({ issuer, subject, accountId: account.id }).catch(TAKEN);
         return account;
       });

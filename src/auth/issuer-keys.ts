@@ -66,14 +66,9 @@ export class IssuerKeys {
   /** Clients are told when the next attempt is due. */
   private away(): ApiError {
     const seconds = Math.max(1, Math.ceil((this.retryAt - performance.now()) / 1_000));
-    return new ApiError(
-      'service_unavailable',
-      'The identity provider cannot be reached. Try again shortly.',
-      {
-        cause: this.failure,
-        headers: { 'Retry-After': String(seconds) },
-      },
-    );
+    const message = 'The identity provider cannot be reached. Try again shortly.';
+    const headers = { 'Retry-After': String(seconds) };
+    return new ApiError('service_unavailable', message, { cause: this.failure, headers });
   }
 
   /** Replaces the fetch of jose: bounded, without redirects, from the current address of the keys. */

@@ -6,7 +6,7 @@ import { Account } from './account.entity.js';
 import { ApiKey } from './api-key.entity.js';
 import { granted } from './granted.js';
 import { Identities } from './identities.js';
-import { type Network, networksOf } from './networks.js';
+import { type Networks, networksOf } from './networks.js';
 import { hashSecret, isSecret, KEYS } from './secret.js';
 
 /** The account of a valid key, or of an access token of the identity provider. */
@@ -17,7 +17,7 @@ export interface KeyOwner {
   /** Permissions that both the key or token and its account have; undefined for all. */
   permissions?: ReadonlySet<string>;
   /** Networks that may use the key; undefined for all. */
-  networks?: readonly Network[];
+  networks?: Networks;
   /** Milliseconds since 1970; Infinity if it does not expire. */
   expiresAt: number;
 }

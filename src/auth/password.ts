@@ -34,9 +34,8 @@ async function derive(parameters: Argon2Parameters): Promise<Buffer> {
 }
 
 function tooMany(): ApiError {
-  return new ApiError('service_unavailable', undefined, {
-    cause: new Error('Too many passwords are waiting.'),
-  });
+  const cause = new Error('Too many passwords are waiting.');
+  return new ApiError('service_unavailable', undefined, { cause });
 }
 
 /**

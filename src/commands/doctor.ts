@@ -88,9 +88,9 @@ const CHECKS: Record<string, Check> = {
     const rows = is!.there ? await ask<{ name: string }>('SELECT name FROM migrations') : [];
     const names = new Set(rows.map(({ name }) => name));
     const missing = migrations.filter(({ name }) => !names.has(name)).length;
-    const command = commandLine('migrate');
     return those({
-      [`It lacks ${missing} migrations: run \`${command}\` as the owner of the tables.`]: missing > 0,
+      [`Migrations are missing (${missing}): run \`${commandLine('migrate')}\` as the owner of the tables.`]:
+        missing > 0,
     });
   }),
   rights: onDatabase(async (ask) => {

@@ -1,9 +1,28 @@
 import { isUUID } from 'class-validator';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { JobsDatabase } from '../platform/jobs/index.js';
+import { createBoss, JobsDatabase, reasonIn } from '../platform/jobs/index.js';
 import { OperatorError } from '../platform/process/index.js';
 import { type CommandEnvironment, CommandLine } from './command.js';
-import { type UnfinishedJob, UnfinishedJobs } from './unfinished-jobs.js';
+
+const STATES = { failed: `state = 'failed'`, waiting: `state <= 'active'` };
+
+/**
+ * The unfinished jobs, oldest first. pg-boss's `findJobs` reads all jobs of a queue, with their payloads, which operators
+ * should not read. Its table is documented: https://pgboss.io/sql/job-table
+ */
+const list = (status: keyof typeof STATES) => `
+  SELECT id, name AS queue, created_on AS "createdAt", output,
+    CASE WHEN started_on IS NULL THEN 0 ELSE retry_count + 1 END AS tries
+  FROM pgboss.job
+  WHERE ${STATES[status]} AND name NOT LIKE '\\_\\_%' AND name = coalesce($2, name)
+  ORDER BY created_on LIMIT $1`;
+const SELECT_FAILED = `
+  SELECT id, name AS queue, data FROM pgboss.job
+  WHERE state = 'failed' AND name NOT LIKE '\\_\\_%' AND ($1::uuid[] IS NULL OR id = ANY($1))
+    AND name = coalesce($2, name) FOR UPDATE`;
+/** The owner of a message sees `queued` again. */
+const QUEUE_MESSAGES = `
+  UPDATE messages SET status = 'queued', failure = NULL WHERE id = ANY($1) AND status = 'failed'`;
 
 interface ListOptions {
   waiting?: boolean;
@@ -25,10 +44,10 @@ const CHANGES = {
 export function jobs(args: string[], environment: CommandEnvironment): Promise<number> {
   const title = 'Lists unfinished jobs, and retries or drops failed jobs.';
   const line = new CommandLine('jobs', title, environment);
-  const onJobs = (work: (unfinished: UnfinishedJobs) => Promise<void>) =>
+  const onJobs = (work: (database: JobsDatabase) => Promise<void>) =>
     line.onDatabase(async ({ config }) => {
       const database = new JobsDatabase(config);
-      await work(new UnfinishedJobs(database)).finally(() => database.close());
+      await work(database).finally(() => database.close());
     });
   line.program
     .command('list')
@@ -38,10 +57,10 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
     .option('--queue <name>', 'only jobs of this queue')
     .addOption(new Option('--limit <count>', 'maximum number of jobs').argParser(parseCount).default(100))
     .action(({ waiting, queue, limit }: ListOptions) =>
-      onJobs(async (unfinished) => {
+      onJobs(async (database) => {
         const status = waiting ? 'waiting' : 'failed';
-        const found = await unfinished.list(status, limit, queue);
-        await line.print(found.length > 0 ? found.map(lineOf) : [`No job is ${status}.`]);
+        const { rows } = await database.executeSql(list(status), [limit, queue]);
+        await line.print(rows.length > 0 ? (rows as UnfinishedJob[]).map(lineOf) : [`No job is ${status}.`]);
       }),
     );
   for (const name of ['retry', 'drop'] as const)
@@ -54,9 +73,9 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
       .action((ids: string[] | undefined, { all = false, queue }: Which, command: Command) => {
         if (all === Boolean(ids?.length) || (queue && !all))
           command.error('error: give the ids of jobs, or --all');
-        return onJobs(async (unfinished) => {
+        return onJobs(async (database) => {
           const { done } = CHANGES[name];
-          const changed = new Set(await unfinished[name](all ? { queue } : { ids }));
+          const changed = await takeFailed(database, name === 'retry', all ? undefined : ids, queue);
           if (all)
             return line.print([`${changed.size} ${changed.size === 1 ? 'job is' : 'jobs are'} ${done}.`]);
           await line.print([...changed].map((id) => `${id} is ${done}.`));
@@ -67,8 +86,44 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
   return line.run(args);
 }
 
-function lineOf({ id, queue, createdAt, tries, reason }: UnfinishedJob): string {
-  return [id, queue, createdAt.toISOString(), `${tries} tries`, reason].join('  ').trimEnd();
+/**
+ * Deletes failed jobs, of all ids and queues by default; the owner of a message still sees `failed`. Returns their ids.
+ * @param again queues them as new: pg-boss's `retry` would give them a single try
+ */
+function takeFailed(
+  database: JobsDatabase,
+  again: boolean,
+  ids?: string[],
+  only?: string,
+): Promise<Set<string>> {
+  const boss = createBoss(database);
+  return database.transaction(async (db) => {
+    const { rows } = await db.executeSql(SELECT_FAILED, [ids, only]);
+    const failed = rows as { id: string; queue: string; data: object | null }[];
+    for (const [queue, found] of Map.groupBy(failed, (job) => job.queue)) {
+      const taken = found.map(({ id }) => id);
+      await boss.deleteJob(queue, taken, { db });
+      const fresh = found.map(({ id, data }) => ({ id, ...(data && { data }) }));
+      if (again) await boss.insert(queue, fresh, { db });
+    }
+    const all = failed.map(({ id }) => id);
+    if (again) await db.executeSql(QUEUE_MESSAGES, [all]);
+    return new Set(all);
+  });
+}
+
+interface UnfinishedJob {
+  id: string;
+  queue: string;
+  createdAt: Date;
+  /** Tries so far. */
+  tries: number;
+  /** Of the last try, why it failed. */
+  output: unknown;
+}
+
+function lineOf({ id, queue, createdAt, tries, output }: UnfinishedJob): string {
+  return [id, queue, createdAt.toISOString(), `${tries} tries`, reasonIn(output)].join('  ').trimEnd();
 }
 
 function parseIds(text: string, earlier: string[] = []): string[] {

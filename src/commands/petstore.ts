@@ -14,7 +14,7 @@ import type { CommandEnvironment } from './command.js';
 const COMMANDS: Record<string, () => Promise<unknown>> = {
   start: async () => startPetstore(await choice()),
   migrate: async () => run((await import('./migrate.js')).migrateCommand),
-  openapi: async () => (await import('./openapi.js')).writeDocument(await loadParts(await choice())),
+  openapi: async () => run((await import('./openapi.js')).openapi),
   admin: async () => run((await import('./admin/commands.js')).admin),
   jobs: async () => run((await import('./jobs.js')).jobs),
   doctor: async () => run((await import('./doctor.js')).doctor),
@@ -54,8 +54,9 @@ async function refuse(message: string): Promise<never> {
 async function run(
   command: (args: string[], environment: CommandEnvironment) => Promise<number>,
 ): Promise<void> {
-  const { Lifecycle } = await import('../platform/process/index.js');
+  const { Lifecycle, onWarning } = await import('../platform/process/index.js');
   const { loadConfig } = await import('../load-config.js');
+  onWarning((text) => console.warn(`petstore: ${text}`));
   // The reader of the output, such as `head`, has read enough.
   process.stdout.on('error', () => process.exit(1));
   const options = await choice();

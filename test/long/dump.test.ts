@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { Client } from 'pg';
 import { call } from '../../src/testing/client.js';
+import { EmbeddedPostgres } from '../../src/platform/database/embedded/embedded-postgres.js';
 import { claimPort } from '../../src/platform/process/claim-port.js';
 import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
 import { endRuns, eventually, newFolder, nodeStart, removeFolders, ROOT, type Told } from '../support/npm.js';
@@ -33,32 +35,31 @@ const [BACK_UP, RESTORE] = pasted('Back up and restore');
 /** PostgreSQL refuses to run as root. */
 const NOBODY = process.getuid!() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
-/** A server of the oldest version that is installed and supported, whose databases are not in UTF-8 unless that is asked for. */
-let oldest: ChildProcess | undefined;
-let oldestUrl: string | undefined;
-beforeAll(async () => {
-  const versions = globSync('/usr/lib/postgresql/{15,16,17}/bin').toSorted();
-  if (!bin || versions.length === 0) return;
-  const [programs] = versions;
+/** The programs of the oldest version that is installed and supported. */
+const [oldest] = globSync('/usr/lib/postgresql/{15,16,17}/bin').toSorted();
+const servers: ChildProcess[] = [];
+
+/** A server of the oldest version, whose databases have an encoding unless another is asked for. Returns the URL of `postgres`. */
+async function startOldest(encoding: string): Promise<string> {
   const data = newFolder();
   writeFileSync(join(data, 'password'), 'x');
   chmodSync(data, 0o755);
-  mkdirSync(join(data, 'postgres'));
-  if (NOBODY.uid) chownSync(join(data, 'postgres'), NOBODY.uid, NOBODY.gid);
   const folder = join(data, 'postgres');
+  mkdirSync(folder);
+  if (NOBODY.uid) chownSync(folder, NOBODY.uid, NOBODY.gid);
   const user = ['--username=petstore', `--pwfile=${join(data, 'password')}`, '--auth=scram-sha-256'];
-  const cluster = ['--encoding=SQL_ASCII', '--locale=C', `--pgdata=${folder}`];
-  await promisify(execFile)(join(programs!, 'initdb'), [...user, ...cluster], NOBODY);
+  const cluster = [`--encoding=${encoding}`, '--locale=C', `--pgdata=${folder}`];
+  await promisify(execFile)(join(oldest!, 'initdb'), [...user, ...cluster], NOBODY);
   const port = String(await claimPort(0, '127.0.0.1'));
   const args = ['-D', folder, '-p', port, '-h', '127.0.0.1', '-k', ''];
-  oldest = spawn(join(programs!, 'postgres'), args, { ...NOBODY, stdio: 'ignore' });
-  oldestUrl = `postgresql://petstore:x@127.0.0.1:${port}/petstore_new`;
-  const postgres = oldestUrl.replace(/\w+$/, 'postgres');
-  await eventually(async () => (await query(postgres, 'SELECT 1').catch(() => [])).length > 0);
-});
+  servers.push(spawn(join(oldest!, 'postgres'), args, { ...NOBODY, stdio: 'ignore' }));
+  const url = `postgresql://petstore:x@127.0.0.1:${port}/postgres`;
+  await eventually(async () => (await query(url, 'SELECT 1').catch(() => [])).length > 0);
+  return url;
+}
 afterEach(endRuns);
 afterAll(async () => {
-  if (oldest?.kill('SIGINT')) await once(oldest, 'exit');
+  for (const server of servers) if (server.kill('SIGINT')) await once(server, 'exit');
   await removeFolders();
 });
 
@@ -105,39 +106,89 @@ async function fill({ api, key }: Told): Promise<string> {
   return (await post('/messages', { message: 'Hello\\.\r\n' })).id;
 }
 
-(bin ? test : test.skip)(
-  'A database moves from the embedded PostgreSQL to a server, an older one too, is restored from a backup, and moves into the folder of another one, as docs/operating.md says',
-  async () => {
-    const [data, dataNew] = [newFolder(), newFolder()];
+/** Uses a database in a transaction, for two seconds; without a statement, for ever. */
+async function occupy(url: string, statement?: string): Promise<() => Promise<void>> {
+  const client = new Client({ connectionString: url });
+  // A server may be stopped first.
+  client.on('error', () => {});
+  await client.connect();
+  if (statement) {
+    await client.query(`BEGIN; ${statement}`);
+    setTimeout(() => void client.query('ROLLBACK'), 2_000);
+  }
+  return () => client.end();
+}
+
+/** Pastes lines while a transaction has a table for itself, for which they wait, and somebody is connected to template1. */
+async function pasteWhileUsed(text: string, oldUrl: string, newUrl: string): Promise<string> {
+  const ends = await Promise.all([
+    occupy(oldUrl, 'LOCK TABLE pets IN ACCESS EXCLUSIVE MODE'),
+    occupy(newUrl.replace(/\w+$/, 'template1')),
+  ]);
+  return paste(text).finally(() => Promise.all(ends.map((end) => end())));
+}
+
+(bin ? describe : describe.skip)('By the lines of docs/operating.md', () => {
+  const data = newFolder();
+  const here = MOVE!.replaceAll('data/', `${data}/`);
+  let key: string;
+  let message: string;
+  let before: unknown[];
+  /** The lines with other addresses. */
+  const between = (target: string, source?: string) => {
+    const to = here.replace(/^NEW_URL=.*$/m, `NEW_URL='${target}'`);
+    return source ? to.replace(/^OLD_URL=.*$/m, `OLD_URL='${source}'`) : to;
+  };
+
+  beforeAll(async () => {
     const first = nodeStart({ DATA_DIR: data });
     const told = await first.ready();
-    const message = await fill(told);
-    const before = await seen(told.api, told.key);
+    ({ key } = told);
+    message = await fill(told);
+    before = await seen(told.api, key);
     await first.stop();
+  });
+  beforeEach(() => serve(data));
 
-    await serve(data);
-    // A name of a database that the documented line creates.
-    const target = oldestUrl ?? (await createDatabase()).replace(/\w+$/, '$&_moved');
-    const here = MOVE!.replaceAll('data/', `${data}/`);
-    expect(await paste(here.replace(/^NEW_URL=.*$/m, `NEW_URL='${target}'`))).toBe('');
+  async function expectMoved(target: string): Promise<void> {
     const service: Service = await startService({ DATABASE_URL: target });
-    expect(await seen(`${service.url}/v1`, told.key)).toEqual(before);
-    const { key } = told;
+    expect(await seen(`${service.url}/v1`, key)).toEqual(before);
     const found = await call(service, 'GET', `/v1/messages/${message}`, { key });
     expect(found.body).toMatchObject({ message: 'Hello\\.\r\n', status: 'queued' });
-    const { body } = await call(service, 'POST', '/v1/pets', { key, body: { name: 'Next', categoryId: 1 } });
-    expect(body.id).toBe(63);
     expect(await service.stop()).toBe(0);
+  }
 
-    // A backup of the moved database is restored beside it.
-    const env = `export DATABASE_URL='${target}' PORT=0; cd ${newFolder()}; npm() { (cd ${ROOT} && command npm "$@"); }\n`;
-    const restored = target.replace(/\w+$/, '$&_restored');
-    const restore = RESTORE!.replace(/^RESTORED_URL=.*$/m, `RESTORED_URL='${restored}'`);
-    expect(await paste(env + BACK_UP! + restore)).toContain('The schema is up to date.');
-    const backUp = await startService({ DATABASE_URL: restored });
-    expect((await seen(`${backUp.url}/v1`, told.key)).slice(1)).toEqual(before.slice(1));
-    expect(await backUp.stop()).toBe(0);
+  // Without an older version, into a server of this one.
+  test.each(oldest ? ['SQL_ASCII', 'LATIN1', 'UTF8'] : ['UTF8'])(
+    'a database moves from the embedded PostgreSQL to an older server in %s, is restored from a backup, and moves to a newer one, while tables are locked',
+    async (encoding) => {
+      const ofServer = oldest
+        ? await startOldest(encoding)
+        : (await createDatabase()).replace(/\w+$/, 'postgres');
+      const name = `moved_${encoding.toLowerCase()}`;
+      const target = ofServer.replace(/\w+$/, name);
+      expect(await pasteWhileUsed(between(target), EmbeddedPostgres.urlOn(data), target)).toBe('');
+      await expectMoved(target);
 
+      const env = `export DATABASE_URL='${target}' PORT=0; cd ${newFolder()}; npm() { (cd ${ROOT} && command npm "$@"); }\n`;
+      const restored = `${target}_restored`;
+      const restore = RESTORE!.replace(/^RESTORED_URL=.*$/m, `RESTORED_URL='${restored}'`);
+      const output = await pasteWhileUsed(env + BACK_UP! + restore, target, target);
+      expect(output).toContain('The schema is up to date.');
+      await expectMoved(restored);
+
+      const newer = (await createDatabase()).replace(/\w+$/, `$&_${name}`);
+      expect(await pasteWhileUsed(between(newer, target), target, newer)).toBe('');
+      await expectMoved(newer);
+      const service = await startService({ DATABASE_URL: newer });
+      const body = { name: 'Next', categoryId: 1 };
+      expect((await call(service, 'POST', '/v1/pets', { key, body })).body.id).toBe(63);
+      expect(await service.stop()).toBe(0);
+    },
+  );
+
+  test('a database moves into the folder of another embedded PostgreSQL', async () => {
+    const dataNew = newFolder();
     await serve(dataNew);
     const replace = REPLACE!.replaceAll('data-new/', `${dataNew}/`);
     expect(await paste(here.replace(/^NEW_URL=.*\n/m, () => replace))).toBe('');
@@ -147,5 +198,5 @@ async function fill({ api, key }: Told): Promise<string> {
     const { api, key: other } = await again.ready();
     expect(await seen(api, other)).toEqual(before);
     await again.stop();
-  },
-);
+  });
+});

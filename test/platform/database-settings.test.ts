@@ -212,7 +212,7 @@ describe('The doctor', () => {
     for (const line of [
       'database server: A crash can lose .* switch synchronous_commit on\\.',
       'database server: It allows \\d+ connections, and an instance may need \\d+: raise max_connections',
-      'schema: It lacks 1 migrations: run `npm run migration:run`',
+      'schema: Migrations are missing \\(1\\): run `npm run migration:run`',
       `rights: .* GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`,
       `rights: .* GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pgboss TO ${role}`,
       'replicas: 127.0.0.1:1: .*ECONNREFUSED',
@@ -221,6 +221,15 @@ describe('The doctor', () => {
     ])
       expect(lines).toContainEqual(expect.stringMatching(`^PROBLEM  ${line}`));
     expect(stdout).not.toContain('s3cret');
+  });
+
+  test('says of a database in another encoding how to make one', async () => {
+    const options = `TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc`;
+    const { code, stdout } = await doctor({ DATABASE_URL: await createDatabase(options) });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^PROBLEM {2}database server: The encoding .* is SQL_ASCII, and UTF8 is needed: create/m,
+    );
   });
 
   test('says of a database that is away, once, and ends with 1', async () => {

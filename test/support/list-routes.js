@@ -1,4 +1,4 @@
-import { createApplication } from '../../dist/src/commands/serve/serve.js';
+import { assembleApplication, initialise } from '../../dist/src/commands/serve/serve.js';
 import { readConfig } from '../../dist/src/config.js';
 import { loadParts } from '../../dist/src/load-features.js';
 import { openLog } from '../../dist/src/platform/telemetry/log.js';
@@ -7,7 +7,11 @@ import { openLog } from '../../dist/src/platform/telemetry/log.js';
 const config = readConfig(process.env);
 const log = await openLog(config);
 const parts = await loadParts();
-const app = await parts.features.run(() => createApplication(config, log, parts));
+const app = await parts.features.run(async () => {
+  const assembled = await assembleApplication(config, log, parts);
+  await initialise(assembled, config);
+  return assembled;
+});
 const { stack } = app.getHttpAdapter().getInstance().router;
 // `_all` answers wrong methods.
 const routes = stack.flatMap(({ route }) =>

@@ -1,13 +1,18 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { DataSource } from 'typeorm';
 import { AccountChanges } from '../../auth/account-changes.js';
-import { AccountChangeDto, AccountDto, ListedAccountDto, NewAccountDto } from '../../auth/account.dto.js';
+import {
+  AccountChangeDto,
+  AccountDto,
+  InvitationDto,
+  ListedAccountDto,
+  NewAccountDto,
+} from '../../auth/account.dto.js';
 import { AccountsService } from '../../auth/accounts.service.js';
 import { ApiKeyDto, CreatedApiKeyDto, NewApiKeyDto } from '../../auth/api-key.dto.js';
 import { ApiKeysService } from '../../auth/api-keys.service.js';
 import type { Stored } from '../../auth/granted.js';
 import { Identities } from '../../auth/identities.js';
-import { InvitationDto } from '../../auth/invitation.dto.js';
 import { Invitations } from '../../auth/invitations.js';
 import {
   arePermissions,

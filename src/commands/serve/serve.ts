@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type INestApplicationContext, VersioningType } from '@nestjs/common';
+import { VersioningType } from '@nestjs/common';
 import type { CorsOptions } from '@nestjs/common/interfaces/external/cors-options.interface.js';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -15,7 +15,7 @@ import { type OpenDatabase, startOnDatabase } from '../../platform/database/inde
 import { HEADER_NAMES, serveDocument, serveSite } from '../../platform/docs/index.js';
 import { guardPromises, HttpAdapter, ROUTING } from '../../platform/http/index.js';
 import { installJobs } from '../../platform/jobs/index.js';
-import { cannotListen, StartBlock, type Stoppable } from '../../platform/process/index.js';
+import { StartBlock, type Stoppable } from '../../platform/process/index.js';
 import { type Log, NestLogger, PROBES } from '../../platform/telemetry/index.js';
 
 /** A running service. `stop` lets accepted requests finish, then closes everything. */
@@ -42,13 +42,11 @@ export async function boot(
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<RunningService> {
-  const start = async (database: OpenDatabase) => {
-    const dataPath = database.path;
+  const start = async ({ config: opened, path: dataPath }: OpenDatabase) => {
     let demoKey: string | undefined;
-    const prepare = async (app: INestApplicationContext) => {
+    const service = await serve(opened, log, parts, stopping, async (app) => {
       if (dataPath !== undefined) demoKey = await app.get(DemoKey).open(dataPath);
-    };
-    const service = await serve(database.config, log, parts, stopping, prepare);
+    });
     return { ...service, dataPath, demoKey };
   };
   const schema = { migrations: parts.features.migrations, install: installJobs };
@@ -90,7 +88,7 @@ export async function bootWorker(
  * Serves HTTP on a migrated database.
  * @param stopping keeps the service from listening once aborted
  * @param prepare runs before the service listens
- * @throws OperatorError if it cannot listen; what `prepare` throws
+ * @throws what `net.Server.listen` emits; what `prepare` throws
  */
 async function serve(
   config: Config,
@@ -100,8 +98,9 @@ async function serve(
   prepare?: (app: NestExpressApplication) => Promise<void>,
 ): Promise<RunningService> {
   guardPromises();
-  const app = await createApplication(config, log, parts);
+  const app = await assembleApplication(config, log, parts);
   try {
+    await initialise(app, config);
     stopping.throwIfAborted();
     await prepare?.(app);
     stopping.throwIfAborted();
@@ -121,20 +120,13 @@ async function serve(
 
 async function listen(app: NestExpressApplication, { PORT, METRICS_PORT, HOST }: Config): Promise<void> {
   const server = app.getHttpAdapter() as HttpAdapter;
-  try {
-    if (METRICS_PORT !== undefined && cluster.isPrimary) await server.openMetrics(METRICS_PORT, HOST);
-  } catch (error) {
-    throw cannotListen('METRICS_PORT', METRICS_PORT!, error, HOST);
+  if (cluster.isPrimary) {
+    if (METRICS_PORT !== undefined) await server.openMetrics(METRICS_PORT, HOST);
+    return server.open(PORT, HOST);
   }
-  try {
-    // The primary has claimed the port, and serves the metrics of all workers.
-    if (cluster.isWorker) {
-      server.connections.metricsPort = 0;
-      await server.share(PORT, HOST);
-    } else await server.open(PORT, HOST);
-  } catch (error) {
-    throw cannotListen('PORT', PORT, error, HOST);
-  }
+  // The primary has claimed the port, and serves the metrics of all workers.
+  server.connections.metricsPort = 0;
+  await server.share(PORT, HOST);
 }
 
 /** Closes the service; cuts off connections that remain after the grace period. */
@@ -153,24 +145,14 @@ function addressOf(app: NestExpressApplication, otherPort?: number): string {
   return `http://${host}:${otherPort ?? port}`;
 }
 
-/** Builds the service on a migrated database, ready to listen. On failure, stops the modules that have started. */
-export async function createApplication(
-  config: Config,
-  log: Log,
-  parts: Parts,
-): Promise<NestExpressApplication> {
-  const app = await assembleApplication(config, log, parts);
-  try {
-    app.setLocal('baseUrl', config.BASE_URL);
-    app.set('trust proxy', config.TRUST_PROXY);
-    if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
-    if (config.ROLE === 'worker') app.use(onlyProbes);
-    else serveSite(app, config, serveDocument(app, config));
-    return await app.init();
-  } catch (error) {
-    await app.close();
-    throw error;
-  }
+/** Makes the assembled service ready to listen, on a migrated database. */
+export async function initialise(app: NestExpressApplication, config: Config): Promise<void> {
+  app.setLocal('baseUrl', config.BASE_URL);
+  app.set('trust proxy', config.TRUST_PROXY);
+  if (config.CORS_ORIGINS) app.enableCors(corsOptions(config.CORS_ORIGINS));
+  if (config.ROLE === 'worker') app.use(onlyProbes);
+  else serveSite(app, config, serveDocument(app, config));
+  await app.init();
 }
 
 /** Assembles the modules. @param preview creates no providers, so nothing connects or runs: for the OpenAPI document */

@@ -10,7 +10,7 @@ import { type OpenDatabase, startOnDatabase } from '../../platform/database/inde
 import type { Features } from '../../platform/features/index.js';
 import { ErrorFilter, HttpAdapter, MetricsController, ROUTING } from '../../platform/http/index.js';
 import { installJobs } from '../../platform/jobs/index.js';
-import { cannotListen, claimPort, OperatorError } from '../../platform/process/index.js';
+import { claimPort, OperatorError } from '../../platform/process/index.js';
 import { type Log, Metrics, NestLogger, WorkerMetrics } from '../../platform/telemetry/index.js';
 import type { Alive, RunningService, Serving } from './serve.js';
 
@@ -83,9 +83,7 @@ async function serveMetrics(config: Config, log: Log) {
   const module = { module: WorkerMetricsModule, providers: [{ provide: Config, useValue: config }] };
   const options = { abortOnError: false, bodyParser: false, logger: new NestLogger(log), ...ROUTING };
   const app = await (await NestFactory.create(module, adapter, options)).init();
-  await adapter.open(METRICS_PORT, HOST).catch((error) => {
-    throw cannotListen('METRICS_PORT', METRICS_PORT, error, HOST);
-  });
+  await adapter.open(METRICS_PORT, HOST);
   const { port } = app.getHttpServer().address() as AddressInfo;
   adapter.connections.metricsPort = port;
   return { app, port };
@@ -93,8 +91,6 @@ async function serveMetrics(config: Config, log: Log) {
 
 /** The worker processes; a worker that ends is replaced. */
 export class Workers {
-  /** Resolves to the reason if the workers cannot start. */
-  readonly failure: Promise<Error>;
   /** Holds the workers' limit counts; only has to exist. */
   protected readonly limits = new RateLimiterClusterMaster();
   private readonly logger = new Logger('Workers');
@@ -103,30 +99,28 @@ export class Workers {
   /** The workers that serve, each with how often this process has looked since it was last heard. */
   private readonly serving = new Map<Worker, number>();
   private readonly started = Promise.withResolvers<Serving>();
+  private readonly failed = Promise.withResolvers<Error>();
+  /** Resolves to the reason if the workers cannot start. */
+  readonly failure = this.failed.promise;
   private failures = 0;
   private isEnding = false;
-  private fail!: (error: Error) => void;
 
   /** @param environment variables of the workers in addition to those of this process */
   constructor(
     private readonly config: Config,
     private readonly environment: Record<string, string>,
     private readonly stopping: AbortSignal,
-  ) {
-    this.failure = new Promise((resolve) => (this.fail = resolve));
-  }
+  ) {}
 
   /** Starts all workers; resolves once they serve. @throws OperatorError if they fail, or are stopped first */
   async start(): Promise<Serving> {
     const { PORT, HOST, WORKERS } = this.config;
     this.stopping.throwIfAborted();
-    this.stopping.addEventListener('abort', () => this.fail(new OperatorError('The service was stopped.')));
+    const stopped = new OperatorError('The service was stopped.');
+    this.stopping.addEventListener('abort', () => this.failed.resolve(stopped));
     // For systems without port sharing: a round-robin primary would pass connections to a dying worker.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
-    const port = await claimPort(PORT, HOST).catch((error) => {
-      throw cannotListen('PORT', PORT, error, HOST);
-    });
-    this.environment.PORT = String(port);
+    this.environment.PORT = String(await claimPort(PORT, HOST));
     for (let i = 0; i < WORKERS; i++) this.fork();
     setInterval(() => this.killSilent(), LOOK_MS).unref();
     const outcome = await Promise.race([this.started.promise, this.failure]);
@@ -184,7 +178,7 @@ export class Workers {
     if (this.isOver) return;
     if (!hasServed && ++this.failures >= MAX_FAILURES && this.serving.size === 0) {
       const times = `${this.failures} in a row, the last with ${how}`;
-      return this.fail(new OperatorError(`The workers end as soon as they start: ${times}.`));
+      return this.failed.resolve(new OperatorError(`The workers end as soon as they start: ${times}.`));
     }
     this.logger.warn(`A worker has ended with ${how}; starting another`);
     if (!hasServed) await sleep(PAUSE_MS);

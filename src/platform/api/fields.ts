@@ -69,7 +69,7 @@ export function UrlField(options: FieldOptions & { max?: number }) {
 export function EmailField(options: FieldOptions) {
   return field(options, {
     schema: { type: 'string', format: 'email', maxLength: 254 },
-    must: 'an email address',
+    must: 'an email address of at most 254 ASCII characters',
     accepts: isEmailAddress,
   });
 }

@@ -10,7 +10,7 @@ import {
 import { MODULE_METADATA } from '@nestjs/common/constants.js';
 import type { ModulesContainer } from '@nestjs/core';
 import type { ObjectLiteral } from 'typeorm';
-import { type Declarations, PLATFORM_ERRORS, type Registry, type Tags, withRegistry } from '../api/index.js';
+import { type Declarations, PLATFORM_ERRORS, type Tags, withRegistry } from '../api/index.js';
 import { DataModule } from '../data/index.js';
 import type { Migration } from '../database/index.js';
 import { OperatorError } from '../process/index.js';
@@ -103,7 +103,7 @@ export class Features {
 
   /** The descriptions of the tags of all features. */
   get tags(): Tags {
-    return Object.assign({}, ...this.all.map(({ tags }) => tags)) as Tags;
+    return this.merged('tags');
   }
 
   get migrations(): readonly Migration[] {
@@ -112,7 +112,7 @@ export class Features {
 
   /** Starts a service, or runs a command, in which these features have declared their errors and permissions, and no others. */
   run<Result>(start: () => Result): Result {
-    return withRegistry(this.registry, start);
+    return withRegistry({ errors: this.merged('errors'), permissions: this.merged('permissions') }, start);
   }
 
   /** @throws OperatorError for a feature that only Nest has found: its errors and permissions are unknown */
@@ -126,14 +126,10 @@ export class Features {
     }
   }
 
-  private get registry(): Registry {
-    return {
-      errors: Object.assign({}, ...this.all.map(({ errors }) => errors)) as Registry['errors'],
-      permissions: Object.assign(
-        {},
-        ...this.all.map(({ permissions }) => permissions),
-      ) as Registry['permissions'],
-    };
+  private merged<Part extends 'errors' | 'permissions' | 'tags'>(part: Part) {
+    return Object.assign({}, ...this.all.map((feature) => feature[part])) as NonNullable<
+      FeatureOptions[Part]
+    >;
   }
 }
 

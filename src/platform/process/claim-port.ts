@@ -22,20 +22,23 @@ export async function listen(server: Server, options: ListenOptions): Promise<vo
   await once(server, 'listening');
 }
 
+/** The configuration of the ports. */
+interface Ports {
+  PORT: number;
+  METRICS_PORT?: number;
+  HOST?: string;
+}
+
 /**
  * Checks that the service can listen on its ports, before it sets up anything else.
- * @param ports keyed by the environment variable that sets each
- * @throws OperatorError that names the variable
+ * @throws what `net.Server.listen` emits
  */
-export async function requirePorts(ports: Record<string, number | undefined>, host?: string): Promise<void> {
+export async function requirePorts({ PORT, METRICS_PORT, HOST: host }: Ports): Promise<void> {
   const claims: Server[] = [];
   try {
-    for (const [name, port] of Object.entries(ports)) {
-      if (port === undefined) continue;
+    for (const port of [PORT, METRICS_PORT].filter((one) => one !== undefined)) {
       const claim = createServer();
-      await listen(claim, { port, host }).catch((error) => {
-        throw cannotListen(name, port, error, host);
-      });
+      await listen(claim, { port, host });
       claims.push(claim);
     }
   } finally {
@@ -44,16 +47,18 @@ export async function requirePorts(ports: Record<string, number | undefined>, ho
   }
 }
 
-/** The operator's message for a port that cannot be bound. `name` is the variable that sets the port. */
-export function cannotListen(name: string, port: number, error: unknown, host?: string): OperatorError {
-  const { code, message } = error as NodeJS.ErrnoException;
+/** The operator's message if the service could not listen; any other error unchanged. */
+export function explainListen(error: unknown, { PORT, HOST }: Ports): unknown {
+  const { code, message, syscall, port = PORT } = error as NodeJS.ErrnoException & { port?: number };
+  // A HOST that is a name is looked up.
+  if (syscall !== 'listen' && syscall !== 'getaddrinfo') return error;
+  const remedy = `set another with ${port === PORT ? 'PORT' : 'METRICS_PORT'}.`;
   if (code === 'EADDRINUSE')
-    return new OperatorError(`Port ${port} is taken. Stop what listens there, or set another with ${name}.`);
+    return new OperatorError(`Port ${port} is taken. Stop what listens there, or ${remedy}`);
   if (code === 'EACCES')
-    return new OperatorError(`Port ${port} needs more privileges: ${message}. Set another with ${name}.`);
+    return new OperatorError(`Port ${port} needs more privileges: ${message}; ${remedy}`);
   // Conda sets HOST to the machine type that its compiler targets.
-  const remedy = host
-    ? ` HOST is ${host}: set it to an address of this machine, or leave it empty (HOST=) for all.`
-    : '';
-  return new OperatorError(`The service cannot listen on port ${port}: ${message}.${remedy}`);
+  const host =
+    HOST && ` HOST is ${HOST}: set it to an address of this machine, or leave it empty (HOST=) for all.`;
+  return new OperatorError(`The service cannot listen on port ${port}: ${message}.${host ?? ''}`);
 }

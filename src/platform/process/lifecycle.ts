@@ -116,6 +116,13 @@ export function commandLine(name: string): string {
   return `node ${relative('', PROGRAM)} ${name}`;
 }
 
+/** Has warnings of Node and of libraries written as one line each: Node would write all their lines to standard error. */
+export function onWarning(write: (line: string) => void): void {
+  process.removeAllListeners('warning').on('warning', ({ name, message }) => {
+    write(`${name}: ${message.split('\n', 1)[0]}`);
+  });
+}
+
 /** Ends the process with status 1. Prints an `OperatorError` as one line, any other error as a log shows it. */
 export function fail(error: unknown): never {
   console.error(error instanceof OperatorError ? `petstore: ${error.message}` : textOf(error));

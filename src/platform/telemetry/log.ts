@@ -2,7 +2,7 @@ import { constants, fstatSync, openSync } from 'node:fs';
 import { Logger, type LoggerService } from '@nestjs/common';
 import { type DestinationStream, destination, pino, type Logger as Pino } from 'pino';
 import { type Config, sendsTraces } from '../../config.js';
-import { framesOf, shownError } from '../process/index.js';
+import { framesOf, onWarning, shownError } from '../process/index.js';
 
 export type Log = Pino;
 
@@ -111,10 +111,7 @@ async function traceFields(): Promise<() => object> {
 export async function takeOverLog(config: Config): Promise<Log> {
   const log = await openLog(config);
   Logger.overrideLogger(new NestLogger(log));
-  // Node writes warnings of libraries to standard error, in several lines.
-  process.removeAllListeners('warning').on('warning', ({ name, message }) => {
-    new Logger('Node').warn(`${name}: ${message.split('\n', 1)[0]}`);
-  });
+  onWarning((line) => new Logger('Node').warn(line));
   return log;
 }
 
