@@ -149,6 +149,19 @@ describe('A job', () => {
     expect((await reminders.calls('slow')).length).toBe(3);
   });
 
+  test('that fails for good is recorded at once, though a job that was fetched with it takes longer', async () => {
+    const kinds = [
+      { name: 'quick to end', fails: 'for good' },
+      { name: 'slower', waitsFor: 'recorded' },
+    ];
+    await reminders.add({ payloads: [...kinds, ...kinds, ...kinds] });
+    const ended = async () => (await reminders.jobs('quick to end')).map(({ state }) => state);
+    await eventually(async () => (await ended()).every((state) => state === 'failed'), 30_000);
+    expect(await ended()).toHaveLength(3);
+    await reminders.query(`INSERT INTO calls (payload) VALUES ('{"name":"recorded"}')`);
+    await reminders.done('slower');
+  });
+
   test('that clears a closed account holds nothing of the client but the account', async () => {
     const { service } = reminders;
     const account = await createAccount(service);

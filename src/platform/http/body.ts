@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, type BrotliOptions, gunzip, inflate, type ZlibOptions } from 'node:zlib';
 import type { CallHandler, ExecutionContext, NestInterceptor, RawBodyRequest } from '@nestjs/common';
@@ -16,7 +17,6 @@ import {
   typeOf,
 } from '../api/index.js';
 import { Exchange } from './exchange.js';
-import { guard } from './guard.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -76,83 +76,59 @@ async function readBody(request: RawBodyRequest<RoutedRequest>, response: Respon
   const { headers, operation } = request;
   const { takes = SMALL_JSON, takesBody, bodyOptional } = operation;
   const isOptional = bodyOptional || !takesBody;
-  const none = takesBody ? {} : undefined;
   // A chunked body may be empty: some proxies send no body like that.
   const mayBeEmpty = isOptional && headers['transfer-encoding'] !== undefined;
-  if (isOptional && !mayBeEmpty && !(Number(headers['content-length']) > 0)) {
-    request.body = none;
-    return false;
-  }
+  const isEmpty = isOptional && !mayBeEmpty && !(Number(headers['content-length']) > 0);
+  if (isEmpty) request.body = takesBody ? {} : undefined;
+  if (isEmpty) return false;
   // Node keeps the first of several: the sender's meaning is unknown.
   const type = countHeader(request, 'content-type') > 1 ? undefined : typeOf(takes, headers['content-type']);
-  const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity';
-  const requireFit = () => {
-    if (type === undefined) throw refuseBody('invalid_content_type', takes);
-    if (Number(headers['content-length']) > takes.maxBytes) throw refuseBody('payload_too_large', takes);
-    const canDecode = encoding === 'identity' || (type !== FORM_TYPE && Object.hasOwn(DECOMPRESS, encoding));
-    if (!canDecode) throw new ApiError('unsupported_encoding');
-  };
-  if (!mayBeEmpty) requireFit();
-  const { sent, isLate } = await receive(request, response, takes, type);
-  if (mayBeEmpty && sent.length === 0) request.body = none;
+  if (!mayBeEmpty) requireFit(request, takes, type);
+  const body = new Body(request, takes, type);
+  // Most bodies arrive with the headers: Node has parsed them in the next tick.
+  if (!request.complete) await nextTick();
+  const isWhole = request.complete;
+  const sent = isWhole ? body.read()! : await body.receive(response);
+  if (mayBeEmpty && sent.length === 0) request.body = takesBody ? {} : undefined;
   else {
-    if (mayBeEmpty) requireFit();
-    const bytes = encoding === 'identity' ? sent : await decompress(encoding, sent, takes);
+    if (mayBeEmpty) requireFit(request, takes, type);
+    const encoding = encodingOf(headers);
+    const bytes = encoding === IDENTITY ? sent : await decompress(encoding, sent, takes);
     request.rawBody = bytes;
     if (type === JSON_TYPE) request.body = parse(bytes);
     else if (type !== FORM_TYPE) request.body = bytes;
   }
-  return isLate;
+  return !isWhole && body.ageMs > LATE_MS;
 }
 
-/**
- * Receives the body as sent. Most bodies arrive with the headers: Node has parsed them in the next tick. For any other, the request
- * reserves memory until it is answered, and the deadline pauses.
- */
-async function receive(
-  request: RoutedRequest,
-  response: Response,
-  takes: Takes,
-  type: string | undefined,
-): Promise<{ sent: Buffer; isLate: boolean }> {
-  const { headers } = request;
-  const body = new Body(request, takes, type === FORM_TYPE);
-  if (!request.complete) await nextTick();
-  if (request.complete) return { sent: body.read()!, isLate: false };
-  const exchange = Exchange.of(response)!;
-  const from = performance.now();
-  exchange.isUpload = takes !== SMALL_JSON;
-  try {
-    const isCompressed = headers['content-encoding'] !== undefined;
-    const announced = isCompressed ? takes.maxBytes : Number(headers['content-length'] ?? takes.maxBytes);
-    const copies = (COPIES[type ?? JSON_TYPE] ?? COPIES_OF_BYTES) + (isCompressed ? 1 : 0);
-    await exchange.reserveMemory(announced * copies);
-    exchange.pause();
-    // RFC 9110, 10.1.1: the client waits for this before it sends the body.
-    if (headers.expect && request.httpVersion === '1.1') response.writeContinue();
-    const sent = await body.whole(exchange.isUpload);
-    exchange.resume();
-    return { sent, isLate: performance.now() - from > LATE_MS };
-  } catch (error) {
-    // Further bytes are read and dropped until the client has its answer. Node times a request only once.
-    request.resume();
-    if (exchange.isOverdue && error instanceof ApiError) error.headers.Connection = 'close';
-    throw error;
-  }
+/** @throws ApiError for a body that the operation does not take, as its headers say */
+function requireFit({ headers }: Request, takes: Takes, type: string | undefined): void {
+  if (type === undefined) throw refuseBody('invalid_content_type', takes);
+  if (Number(headers['content-length']) > takes.maxBytes) throw refuseBody('payload_too_large', takes);
+  const encoding = encodingOf(headers);
+  const canDecode = encoding === IDENTITY || (type !== FORM_TYPE && Object.hasOwn(DECOMPRESS, encoding));
+  if (!canDecode) throw new ApiError('unsupported_encoding');
 }
 
+const IDENTITY = 'identity';
+const encodingOf = (headers: IncomingHttpHeaders) => headers['content-encoding']?.toLowerCase() ?? IDENTITY;
+
+/** The body of a request as sent. */
 class Body {
   private readonly chunks: Buffer[] = [];
   private size = 0;
   private readonly startedAt = performance.now();
   private lastChunkAt = this.startedAt;
 
-  /** @param isForm whether Nest's parser of forms reads the body from the request again */
   constructor(
     private readonly request: Request,
     private readonly takes: Takes,
-    private readonly isForm: boolean,
+    private readonly type: string | undefined,
   ) {}
+
+  get ageMs(): number {
+    return performance.now() - this.startedAt;
+  }
 
   /** Reads the chunks that have arrived; returns the body once it is complete. @throws ApiError if it is too large */
   read(): Buffer | undefined {
@@ -166,26 +142,49 @@ class Body {
     if (!request.complete) return undefined;
     const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
     chunks.length = 0;
-    // The request has not emitted its end yet.
-    if (this.isForm && whole.length > 0) request.unshift(whole);
+    // Nest's parser of forms reads the body again. The request has not emitted its end yet.
+    if (this.type === FORM_TYPE && whole.length > 0) request.unshift(whole);
     return whole;
   }
 
   /**
-   * Waits for the complete body.
-   * @param isUpload whether the minimum rate counts instead of Node's time limit for requests
+   * Waits for the complete body. The request reserves memory until it is answered, and the deadline pauses.
    * @throws ApiError if the body is too large, or does not arrive
    */
-  async whole(isUpload: boolean): Promise<Buffer> {
+  async receive(response: Response): Promise<Buffer> {
+    const { request, takes, type = JSON_TYPE } = this;
+    const { headers } = request;
+    const exchange = Exchange.of(response)!;
+    exchange.isUpload = takes !== SMALL_JSON;
+    try {
+      const isCompressed = headers['content-encoding'] !== undefined;
+      const announced = isCompressed ? takes.maxBytes : Number(headers['content-length'] ?? takes.maxBytes);
+      const copies = (COPIES[type] ?? COPIES_OF_BYTES) + (isCompressed ? 1 : 0);
+      await exchange.reserveMemory(announced * copies);
+      exchange.pause();
+      // RFC 9110, 10.1.1: the client waits for this before it sends the body.
+      if (headers.expect && request.httpVersion === '1.1') response.writeContinue();
+      const whole = await this.whole(exchange.isUpload);
+      exchange.resume();
+      return whole;
+    } catch (error) {
+      // Further bytes are read and dropped until the client has its answer. Node times a request only once.
+      request.resume();
+      if (exchange.isOverdue && error instanceof ApiError) error.headers.Connection = 'close';
+      throw error;
+    }
+  }
+
+  /** @param isUpload whether the minimum rate counts instead of Node's time limit for requests */
+  private async whole(isUpload: boolean): Promise<Buffer> {
     const { request } = this;
     this.lastChunkAt = performance.now();
     const abort = new AbortController();
-    const timer = isUpload ? setInterval(() => guard(request.socket, check), CHECK_MS).unref() : undefined;
-    const check = () => {
-      const headers = { Connection: 'close' };
-      if (this.isTooSlow()) abort.abort(new ApiError('request_timeout', undefined, { headers }));
-    };
     const closed = () => abort.abort(new ApiError('bad_request'));
+    const headers = { Connection: 'close' };
+    const check = () =>
+      this.isTooSlow() && abort.abort(new ApiError('request_timeout', undefined, { headers }));
+    const timer = isUpload ? setInterval(check, CHECK_MS).unref() : undefined;
     request.on('close', closed);
     try {
       for (;;) {
@@ -203,9 +202,8 @@ class Body {
   }
 
   private isTooSlow(): boolean {
-    const now = performance.now();
-    if (now - this.lastChunkAt >= STALLED_MS) return true;
-    return now - this.startedAt >= STALLED_MS + this.size / MIN_BYTES_PER_MS;
+    const isStalled = performance.now() - this.lastChunkAt >= STALLED_MS;
+    return isStalled || this.ageMs >= STALLED_MS + this.size / MIN_BYTES_PER_MS;
   }
 }
 

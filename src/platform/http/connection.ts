@@ -17,7 +17,7 @@ import { cutOff, Exchange, IDLE_MS, observeAnswers } from './exchange.js';
 import { guard } from './guard.js';
 import { Intake } from './intake.js';
 import type { Quotas } from './quotas.js';
-import { Streams } from './streams.js';
+import type { Stream } from './streams.js';
 import { findHostProblem, toPath } from './request-target.js';
 
 /** Milliseconds after which a client that reads nothing of its answer, or a stream without output, is cut off. */
@@ -52,17 +52,16 @@ export class Connections {
   observer?: Observer;
   /** The separate port of the metrics, if there is one: it serves nothing else, and no other port serves metrics. */
   metricsPort?: number;
-  readonly streams = new Streams();
+  /** The open streams of events. */
+  readonly events = new Set<Stream>();
   private readonly admitted = new RoundRobin<Exchange>((exchange) => this.dispatch(exchange));
   private readonly bySocket = new WeakMap<Socket, Connection>();
   /** By network. */
   private readonly intakes = new Map<string, Intake>();
 
   constructor(
-    private readonly app: Express,
+    readonly app: Express,
     readonly quotas: Quotas,
-    /** Where the guide on errors is; undefined for the origin of each request. */
-    readonly guideOrigin?: string,
   ) {
     observeAnswers(app.response);
   }
@@ -77,8 +76,8 @@ export class Connections {
       );
     // RFC 9110, 10.1.1 defines no other expectation than `100-continue`.
     server.on('checkExpectation', (request, response) => {
-      const error = new ApiError('expectation_failed', undefined, { headers: { Connection: 'close' } });
-      guard(request.socket, () => this.receive(request, response, error));
+      const refusal = new ApiError('expectation_failed', undefined, { headers: { Connection: 'close' } });
+      guard(request.socket, () => this.receive(request, response, refusal));
     });
     server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket) => {
       if (code === 'ECONNRESET') socket.destroy();
@@ -93,23 +92,26 @@ export class Connections {
   }
 
   /** Admits or refuses the next request of a connection. */
-  admit(exchange: Exchange, refusal: ApiError | undefined): void {
-    const { request } = exchange;
+  admit(exchange: Exchange): void {
+    const { request, response, network, refusal } = exchange;
     if (refusal) return this.refuse(exchange, refusal, refusal.code);
     const problem = findHostProblem(request);
-    if (problem) return writeError(exchange.response, problem);
-    if (!this.isOnItsPort(request)) return writeError(exchange.response, new ApiError('route_not_found'));
-    if (PROBE.test(request.url!)) this.dispatch(exchange);
-    else if (METRICS.test(request.url!) || exchange.admit()) {
-      exchange.isAdmitted = true;
-      this.admitted.add(exchange.network, exchange);
-    } else this.refuse(exchange, new ApiError('service_unavailable'), 'overloaded');
+    if (problem) return writeError(response, problem);
+    const url = request.url!;
+    const isMetrics = METRICS.test(url);
+    if (this.metricsPort !== undefined && isMetrics !== (request.socket.localPort === this.metricsPort))
+      return writeError(response, new ApiError('route_not_found'));
+    if (PROBE.test(url)) return this.dispatch(exchange);
+    if (!isMetrics && !exchange.admit())
+      return this.refuse(exchange, new ApiError('service_unavailable'), 'overloaded');
+    exchange.isAdmitted = true;
+    this.admitted.add(network, exchange);
   }
 
   /** An exchange is over. */
   closed(exchange: Exchange): void {
     if (exchange.isAdmitted) this.admitted.done(exchange.network);
-    if (!exchange.isRefused) this.observer?.closed(exchange);
+    if (!exchange.refusal) this.observer?.closed(exchange);
   }
 
   private dispatch(exchange: Exchange): void {
@@ -121,7 +123,7 @@ export class Connections {
   /** Has clients reconnect, and ends streams of events. */
   drain(): void {
     this.isDraining = true;
-    this.streams.drain();
+    for (const stream of this.events) stream.drain();
     for (const intake of this.intakes.values()) intake.drain();
   }
 
@@ -146,13 +148,14 @@ export class Connections {
     if (!connection || connection.isEnding) return;
     const network = this.isProxied ? forwardedNetwork(request as Request) : connection.network;
     setNetwork(request, network);
-    const exchange = new Exchange(request, response, network, connection, this.quotas, this.streams);
+    const exchange = new Exchange(request, response, network, connection);
+    exchange.refusal = refusal;
     giveRequestId(request, response);
     response.setHeader('X-Content-Type-Options', 'nosniff');
     response.setHeader('Cache-Control', 'no-store');
     request.url = toPath(request.url ?? '');
     if (this.isDraining) response.setHeader('Connection', 'close');
-    connection.add(exchange, refusal);
+    connection.add(exchange);
   }
 
   /** Whether the connections are those of a trusted proxy, whose headers name the client. */
@@ -166,19 +169,11 @@ export class Connections {
 
   /** Refusals are counted and have no log line each: a flood must not fill the log. */
   private refuse(exchange: Exchange, error: ApiError, reason: Refusal): void {
-    exchange.isRefused = true;
+    exchange.refusal = error;
     this.observer?.refused(reason);
     writeError(exchange.response, error);
   }
-
-  private isOnItsPort({ url, socket }: IncomingMessage): boolean {
-    if (this.metricsPort === undefined) return true;
-    return METRICS.test(url!) === (socket.localPort === this.metricsPort);
-  }
 }
-
-/** A request that waits for earlier requests, and the reason to refuse it, if any. */
-type Pending = [exchange: Exchange, refusal: ApiError | undefined];
 
 /** The requests of one connection: one at a time, in order. */
 class Connection {
@@ -186,8 +181,10 @@ class Connection {
   isEnding = false;
   /** The network and, of a connection without a proxy, the first account that uses it. */
   payers: Payers;
+  readonly quotas: Quotas;
   private current?: Exchange;
-  private readonly waiting: Pending[] = [];
+  /** Requests that wait for earlier ones. */
+  private readonly waiting: Exchange[] = [];
   /** How many of them wait for the service. */
   private counted = 0;
   /** Whether a request was answered: the connection then has the keep-alive time of the configuration. */
@@ -206,6 +203,7 @@ class Connection {
     private readonly owner: Connections,
   ) {
     this.payers = [network];
+    this.quotas = owner.quotas;
   }
 
   /** Whether Node reads nothing from it, because the reader of a body is slow. */
@@ -214,29 +212,28 @@ class Connection {
     return readableLength >= readableHighWaterMark;
   }
 
-  /** Where the guide on errors is. */
-  get guideOrigin(): string | undefined {
-    return this.owner.guideOrigin;
+  addEvents(stream: Stream): void {
+    const { events, isDraining } = this.owner;
+    events.add(stream);
+    this.current!.whenOver(() => events.delete(stream));
+    if (isDraining) setImmediate(() => stream.drain());
   }
 
   /** Charges the connection to its first account too, unless it is a proxy's, which many clients use. */
   chargeTo(account: string): boolean {
     if (this.payers.length > 1 || this.owner.isProxied) return true;
-    if (!this.owner.quotas.connections.tryCharge(account)) return false;
+    if (!this.quotas.connections.tryCharge(account)) return false;
     this.payers = [this.network, account];
     return true;
   }
 
-  add(exchange: Exchange, refusal: ApiError | undefined): void {
-    if (!this.current) return this.start(exchange, refusal);
+  /** A request has arrived. The connection is closed if its client sends request upon request, and holds too much already. */
+  add(exchange: Exchange): void {
+    if (!this.current) return this.start(exchange);
     if (exchange.wait()) {
-      this.waiting.push([exchange, refusal]);
-      this.count();
-    } else this.cutOff(exchange);
-  }
-
-  /** Closes a connection whose client sends request upon request, and holds too much already. */
-  private cutOff(exchange: Exchange): void {
+      this.waiting.push(exchange);
+      return this.count();
+    }
     exchange.close();
     this.isEnding = true;
     this.owner.observer?.refused('overloaded');
@@ -277,7 +274,7 @@ class Connection {
   /** The socket has closed. Node tells only the response of the first request. */
   closed(): void {
     this.isEnding = true;
-    for (const [exchange] of this.waiting.splice(0)) exchange.close();
+    for (const exchange of this.waiting.splice(0)) exchange.close();
     this.count();
     if (this.current) this.close(this.current);
   }
@@ -302,10 +299,10 @@ class Connection {
     return now - this.idle.since >= UNREAD_MS;
   }
 
-  private start(exchange: Exchange, refusal: ApiError | undefined): void {
+  private start(exchange: Exchange): void {
     this.current = exchange;
     exchange.response.on('close', () => guard(this.socket, () => this.close(exchange)));
-    this.owner.admit(exchange, refusal);
+    this.owner.admit(exchange);
   }
 
   private close(exchange: Exchange): void {
@@ -319,8 +316,8 @@ class Connection {
     const next = this.waiting.shift();
     this.count();
     // An incomplete request is the last one, whose failure this is.
-    if (next && (next[0].request.complete || !this.failure)) this.start(...next);
-    else if (this.failure) this.end(next?.[0].request ?? this.unfinished, next?.[0]);
+    if (next && (next.request.complete || !this.failure)) this.start(next);
+    else if (this.failure) this.end(next?.request ?? this.unfinished, next);
   }
 
   /**
@@ -329,15 +326,13 @@ class Connection {
    * @param exchange its exchange, if it has no answer yet
    */
   private end(request: IncomingMessage | undefined, exchange?: Exchange): void {
-    const { failure, socket } = this;
+    const { failure, socket, owner } = this;
     const isAnswered = request?.complete === false && (!exchange || exchange.isOver || exchange.stream);
     if (isAnswered || !socket.writable) return void socket.destroy();
     const error = new ApiError(failure!);
-    this.owner.observer?.refused(error.code);
-    const { guideOrigin } = this;
-    if (!exchange) return refuseOn(socket, error, guideOrigin);
-    exchange.answered();
-    exchange.response.statusCode = error.getStatus();
-    refuseOn(socket, error, guideOrigin, requestIdOf(exchange.response));
+    owner.observer?.refused(error.code);
+    exchange?.answered();
+    if (exchange) exchange.response.statusCode = error.getStatus();
+    refuseOn(socket, error, owner.app, exchange && requestIdOf(exchange.response));
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { HttpException, Logger } from '@nestjs/common';
-import type { Request } from 'express';
+import type { Application, Request } from 'express';
 import { ApiError, type ErrorCode, errorWith, isErrorCode, originOf, requestIdOf } from '../api/index.js';
 import { isUnavailable } from '../database/index.js';
 import { messageOf } from '../telemetry/index.js';
@@ -10,9 +10,6 @@ import { findHostProblem } from './request-target.js';
 
 /** The service's page about all error codes. */
 const GUIDE = '/guides/errors';
-
-/** The answer to a request, with where its service has that page: undefined for the origin of the request. */
-type Answer = ServerResponse & { exchange?: { readonly guideOrigin?: string } };
 
 /** Headers that describe the handler's answer; removed when an error replaces the answer. */
 const OF_ANSWER =
@@ -29,63 +26,53 @@ function helpLink({ code }: ApiError, origin = ''): string {
   return `<${origin}${GUIDE}${isErrorCode(code) ? `#${code}` : ''}>; rel="help"`;
 }
 
-/** An error as it is sent. Every error answer is made here. */
-function asResponse(error: ApiError, link: string) {
+/** An error as it is sent. Every error answer is made here. @param links of the answer, such as that to the successor */
+function asResponse(error: ApiError, links: string[]) {
   const body = JSON.stringify(error);
   const headers: Record<string, string | number> = {
     ...error.headers,
-    Link: link,
+    Link: links.join(', '),
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
   };
   return { headers, body };
 }
 
-/** Notes an error for the log line, and sets the `Link` to its explanation. Returns the `Link`. */
-function nameError(response: Answer, error: ApiError): string {
+/** Where an application has its guide, if the configuration says it; otherwise that is at the origin of a request. */
+const guideOriginOf = ({ locals }: Application) => locals.guideOrigin as string | undefined;
+
+/** Answers with an error, and notes it for the log line; cuts the connection off if an answer has started. */
+export function writeError(response: ServerResponse, error: ApiError): void {
+  if (response.headersSent || response.destroyed) return void response.destroy();
   const request = response.req as Request & { errorCode?: ErrorCode };
   request.errorCode = error.code;
-  // The error may be about the host.
-  const originAsked = () => (findHostProblem(request) ? undefined : originOf(request));
-  const help = helpLink(error, response.exchange?.guideOrigin ?? originAsked());
-  // A deprecated operation has linked its successor.
-  const earlier = response.getHeader('Link');
-  const link = earlier ? [earlier, help].flat().join(', ') : help;
-  response.setHeader('Link', link);
-  return link;
-}
-
-/** Answers with an error; cuts the connection off if an answer has started. */
-export function writeError(response: ServerResponse, error: ApiError): void {
-  if (response.headersSent || response.destroyed) {
-    response.destroy();
-    return;
-  }
   // A 416 names the length of the resource (RFC 9110, 15.5.17).
   const status = error.getStatus();
   const range = status === 416 ? response.getHeader('Content-Range') : undefined;
   for (const name of response.getHeaderNames()) if (OF_ANSWER.test(name)) response.removeHeader(name);
   if (range) response.setHeader('Content-Range', range);
   response.setHeader('Cache-Control', 'no-store');
-  const { headers, body } = asResponse(error, nameError(response, error));
+  // The error may be about the host.
+  const originAsked = () => (findHostProblem(request) ? undefined : originOf(request));
+  const help = helpLink(error, guideOriginOf(request.app) ?? originAsked());
+  // A deprecated operation has linked its successor.
+  const earlier = response.getHeader('Link') ?? [];
+  const { headers, body } = asResponse(error, [earlier, help].flat().map(String));
   // A team's throttler may have set it.
   const retryAfter = response.getHeader('Retry-After');
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
   response.writeHead(status, headers).end(body);
 }
 
-/**
- * Answers invalid or late input on the bare socket, and closes it.
- * @param guideOrigin where the service has its guide, if the configuration says it
- */
+/** Answers invalid or late input on the bare socket, and closes it. */
 export function refuseOn(
   socket: Socket,
   error: ApiError,
-  guideOrigin?: string,
+  app: Application,
   requestId: string = randomUUID(),
 ): void {
   const status = error.getStatus();
-  const { headers, body } = asResponse(error, helpLink(error, guideOrigin));
+  const { headers, body } = asResponse(error, [helpLink(error, guideOriginOf(app))]);
   const all = { ...headers, Connection: 'close', 'X-Request-Id': requestId };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);

@@ -8,7 +8,7 @@ import { ThrottledWarning } from '../telemetry/index.js';
 import { writeError } from './errors.js';
 import { guard } from './guard.js';
 import type { Quotas } from './quotas.js';
-import { failStream, Stream, type Streams } from './streams.js';
+import { failStream, Stream } from './streams.js';
 
 /** A request with the properties that Express, the guard and the error writer set. */
 interface ObservedRequest extends IncomingMessage {
@@ -31,11 +31,13 @@ type Answer = ServerResponse & { exchange?: Exchange };
 
 /** The connection of a request, which the account of the request pays for too. */
 interface ChargedConnection {
-  readonly guideOrigin?: string;
+  readonly quotas: Quotas;
   /** @returns false if the account holds too many connections already */
   chargeTo(account: string): boolean;
   /** The current exchange has become long. */
   count(): void;
+  /** A stream of events has started. */
+  addEvents(stream: Stream): void;
 }
 
 const overdue = new ThrottledWarning(new Logger('Deadline'), 'Requests missed their deadline (503)');
@@ -63,8 +65,9 @@ export class Exchange implements Work {
   payers: Payers;
   /** A streamed answer. */
   stream?: Stream;
-  /** Whether the request was refused before routing, or admitted to a share of the event loop. */
-  isRefused = false;
+  /** Why the request is refused before routing. */
+  refusal?: ApiError;
+  /** Whether it was admitted to a share of the event loop. */
   isAdmitted = false;
   /** Whether `body.ts` times the body instead of Node, which times a request only once. */
   isUpload = false;
@@ -82,6 +85,7 @@ export class Exchange implements Work {
   /** The deadline, in milliseconds of `performance.now`; while `reading`, the milliseconds left. */
   private due = this.arrivedAt + this.limitMs;
   private deadline?: NodeJS.Timeout;
+  private readonly quotas: Quotas;
 
   /** @param network of the client */
   constructor(
@@ -89,10 +93,9 @@ export class Exchange implements Work {
     readonly response: ServerResponse,
     readonly network: string,
     private readonly connection: ChargedConnection,
-    private readonly quotas: Quotas,
-    private readonly streams: Streams,
   ) {
     this.payers = [network];
+    this.quotas = connection.quotas;
     (response as Answer).exchange = this;
     response.on('pipe', listenToSource);
   }
@@ -104,11 +107,6 @@ export class Exchange implements Work {
   /** Whether the request has its answer, or its client has gone. */
   get isOver(): boolean {
     return this.phase === 'answering' || this.phase === 'over';
-  }
-
-  /** Where the guide on errors is; undefined for the origin of the request. */
-  get guideOrigin(): string | undefined {
-    return this.connection.guideOrigin;
   }
 
   get hasOwnTime(): boolean {
@@ -212,10 +210,9 @@ export class Exchange implements Work {
     this.bodyBytes = 0;
     this.tryHold(0);
     for (const cleanup of this.cleanups?.splice(0) ?? []) cleanup();
-    if (this.stream) {
-      this.streams.delete(this.stream);
-      this.quotas.streams.release(this.payers);
-    }
+    if (!this.stream) return;
+    this.stream.close();
+    this.quotas.streams.release(this.payers);
   }
 
   /**
@@ -232,10 +229,12 @@ export class Exchange implements Work {
     }
     this.endWork('streaming');
     const isEvents = EVENTS.test(String(type));
-    this.stream = new Stream(this.request, this.response, this.arrivedAt, isEvents);
-    this.streams.add(this.stream);
-    // Nest turns the time-out off; a client that reads the heartbeats keeps refreshing it.
-    if (isEvents) this.request.socket.setTimeout(IDLE_MS);
+    this.stream = new Stream(this.response, this.arrivedAt, isEvents);
+    if (isEvents) {
+      this.connection.addEvents(this.stream);
+      // Nest turns the time-out off; a client that reads the heartbeats keeps refreshing it.
+      this.request.socket.setTimeout(IDLE_MS);
+    }
     this.response.on('drain', () => this.chargeUnread());
     return true;
   }

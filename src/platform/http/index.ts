@@ -1,8 +1,7 @@
 export { BODY_READER } from './body.js';
-export { ErrorFilter } from './error.filter.js';
 export { Exchange } from './exchange.js';
 export { guardPromises } from './guard.js';
 export { MetricsController, ObservabilityModule } from './observability.js';
 export { ROUTING } from './routes.js';
-export { HttpAdapter } from './server.js';
+export { ErrorFilter, HttpAdapter } from './server.js';
 export { StaticContent } from './static-content.js';

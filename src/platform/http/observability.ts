@@ -15,12 +15,10 @@ import type { Histogram } from 'prom-client';
 import { ApiError, NO_ID, Public, requestIdOf } from '../api/index.js';
 import { SchemaCheck } from '../database/index.js';
 import { LOG, type Log, Metrics, PROBES, Throttle } from '../telemetry/index.js';
-import type { Quota } from '../process/index.js';
 import type { Observer, Refusal } from './connection.js';
 import type { Exchange } from './exchange.js';
 import { failedListeners } from './guard.js';
 import type { HttpAdapter } from './server.js';
-import type { Streams } from './streams.js';
 
 /** nginx's status for a client that has gone before its answer; HTTP has none. */
 const CLIENT_GONE = 499;
@@ -31,110 +29,6 @@ const REFUSALS_MS = 10_000;
 /** Accounts with a label of their own: a metric with many thousands of series would burden Prometheus. */
 const ACCOUNTS = 1_000;
 const OTHER_ACCOUNTS = 'other';
-
-/** Counts and logs every request; probes at `debug`. */
-class Recorder implements Observer {
-  private readonly durations: Histogram<'operation' | 'status'>;
-  private readonly deprecatedCalls = new AccountCounts();
-  /** `overloaded` starts at 0: Prometheus takes the first value of a series for no increase, and an alert would miss it. */
-  private readonly refusals = new Map<Refusal, number>([['overloaded', 0]]);
-  private unlogged: Partial<Record<Refusal, number>> = {};
-  private readonly throttle = new Throttle(REFUSALS_MS, () => this.logRefusals());
-  private readonly streams = { whole: 0, aborted: 0 };
-
-  constructor(
-    metrics: Metrics,
-    private readonly log: Log,
-    requests: Quota,
-    open: Streams,
-  ) {
-    metrics.counter(
-      'http_server_refused_requests_total',
-      'Requests refused before they were routed, by reason: an error code, or `overloaded`.',
-      () => [...this.refusals].map(([reason, value]) => ({ labels: { reason }, value })),
-      { labels: ['reason'] },
-    );
-    this.durations = metrics.histogram(
-      'http_server_request_duration_seconds',
-      'From the headers of a request to the end of its answer, or the first byte of a stream, by operation and status.',
-      ['operation', 'status'],
-    );
-    metrics.gauge(
-      'http_server_active_requests',
-      'Requests under way, without probes and without requests whose client is sending or reading.',
-      () => requests.inUse,
-    );
-    metrics.gauge(
-      'http_server_active_streams',
-      'Streamed answers under way: downloads, server-sent events.',
-      () => open.size,
-    );
-    metrics.counter(
-      'http_server_streams_total',
-      'Streamed answers that have ended: `whole`, or `aborted` by either side.',
-      () => Object.entries(this.streams).map(([end, value]) => ({ labels: { end }, value })),
-      { labels: ['end'] },
-    );
-    metrics.counter(
-      'http_server_failed_connections_total',
-      'Connections cut off because a listener failed: a bug.',
-      failedListeners,
-    );
-    metrics.counter(
-      'petstore_deprecated_calls_total',
-      'Requests to deprecated operations, by account.',
-      () => this.deprecatedCalls.figures(),
-      { labels: ['operation', 'account'] },
-    );
-  }
-
-  /** Records a finished request. The duration of a stream is the time to its first byte. */
-  closed({ request, response, arrivedAt, stream }: Exchange): void {
-    const { accountId, errorCode, operation, route, method } = request;
-    const durationMs = performance.now() - arrivedAt;
-    const operationId = operation?.id ?? NO_ID;
-    const { headersSent, statusCode } = response;
-    // Neither Node nor `refuseOn` has sent an answer: the client had gone.
-    const status = headersSent || statusCode !== 200 ? statusCode : CLIENT_GONE;
-    this.durations.observe({ operation: operationId, status }, (stream?.firstByteMs ?? durationMs) / 1000);
-    const isAborted = stream && !response.writableFinished;
-    if (stream) this.streams[isAborted ? 'aborted' : 'whole']++;
-    if (operation?.sunset !== undefined && accountId !== undefined)
-      this.deprecatedCalls.add(operationId, accountId);
-    const level = status >= 500 ? 'warn' : PROBES.test(route?.path ?? '') ? 'debug' : 'info';
-    if (!this.log.isLevelEnabled(level)) return;
-    this.log[level]({
-      operationId,
-      route: route?.path,
-      requestId: requestIdOf(response),
-      accountId,
-      method,
-      status,
-      code: errorCode,
-      durationMs: Math.round(durationMs * 100) / 100,
-      bytes: stream?.bytes,
-      aborted: isAborted || undefined,
-    });
-  }
-
-  /** Counts a refusal before routing. One line logs many: a flood must not fill the log. */
-  refused(reason: Refusal): void {
-    this.refusals.set(reason, (this.refusals.get(reason) ?? 0) + 1);
-    this.unlogged[reason] = (this.unlogged[reason] ?? 0) + 1;
-    this.throttle.trigger();
-  }
-
-  stop(): void {
-    this.throttle.stop();
-  }
-
-  private logRefusals(): void {
-    // Malformed requests are the client's problem; overload is the operator's.
-    const level = this.unlogged.overloaded ? 'warn' : 'info';
-    this.log[level]({ msg: 'Requests were refused before they were routed', refused: this.unlogged });
-    this.unlogged = {};
-  }
-}
 
 /** Counts by operation and account; accounts after the first thousand share a label. */
 export class AccountCounts {
@@ -200,22 +94,112 @@ export class MetricsController {
   }
 }
 
-/** Counts and logs requests, and serves probes and metrics. */
+/** Counts and logs every request, probes at `debug`, and serves probes and metrics. */
 @Module({ controllers: [HealthController, MetricsController] })
-export class ObservabilityModule implements OnApplicationShutdown {
-  private readonly recorder: Recorder;
+export class ObservabilityModule implements Observer, OnApplicationShutdown {
+  private readonly durations: Histogram<'operation' | 'status'>;
+  private readonly deprecatedCalls = new AccountCounts();
+  /** `overloaded` starts at 0: Prometheus takes the first value of a series for no increase, and an alert would miss it. */
+  private readonly refusals = new Map<Refusal, number>([['overloaded', 0]]);
+  private unlogged: Partial<Record<Refusal, number>> = {};
+  private readonly throttle = new Throttle(REFUSALS_MS, () => this.logRefusals());
+  private readonly streams = { whole: 0, aborted: 0 };
 
-  constructor({ httpAdapter }: HttpAdapterHost<HttpAdapter>, metrics: Metrics, @Inject(LOG) log: Log) {
-    const { connections } = httpAdapter;
-    this.recorder = new Recorder(metrics, log, connections.quotas.requests, connections.streams);
-    connections.observer = this.recorder;
+  constructor(
+    { httpAdapter: { connections } }: HttpAdapterHost<HttpAdapter>,
+    metrics: Metrics,
+    @Inject(LOG) private readonly log: Log,
+  ) {
+    connections.observer = this;
+    const { quotas } = connections;
+    metrics.counter(
+      'http_server_refused_requests_total',
+      'Requests refused before they were routed, by reason: an error code, or `overloaded`.',
+      () => [...this.refusals].map(([reason, value]) => ({ labels: { reason }, value })),
+      { labels: ['reason'] },
+    );
+    this.durations = metrics.histogram(
+      'http_server_request_duration_seconds',
+      'From the headers of a request to the end of its answer, or the first byte of a stream, by operation and status.',
+      ['operation', 'status'],
+    );
+    metrics.gauge(
+      'http_server_active_requests',
+      'Requests under way, without probes and without requests whose client is sending or reading.',
+      () => quotas.requests.inUse,
+    );
+    metrics.gauge(
+      'http_server_active_streams',
+      'Streamed answers under way: downloads, server-sent events.',
+      () => quotas.streams.inUse,
+    );
+    metrics.counter(
+      'http_server_streams_total',
+      'Streamed answers that have ended: `whole`, or `aborted` by either side.',
+      () => Object.entries(this.streams).map(([end, value]) => ({ labels: { end }, value })),
+      { labels: ['end'] },
+    );
+    metrics.counter(
+      'http_server_failed_connections_total',
+      'Connections cut off because a listener failed: a bug.',
+      failedListeners,
+    );
+    metrics.counter(
+      'petstore_deprecated_calls_total',
+      'Requests to deprecated operations, by account.',
+      () => this.deprecatedCalls.figures(),
+      { labels: ['operation', 'account'] },
+    );
   }
 
   static with(log: Log): DynamicModule {
     return { module: ObservabilityModule, providers: [{ provide: LOG, useValue: log }] };
   }
 
+  /** Records a finished request. The duration of a stream is the time to its first byte. */
+  closed({ request, response, arrivedAt, stream }: Exchange): void {
+    const { accountId, errorCode, operation, route, method } = request;
+    const durationMs = performance.now() - arrivedAt;
+    const operationId = operation?.id ?? NO_ID;
+    const { headersSent, statusCode } = response;
+    // Neither Node nor `refuseOn` has sent an answer: the client had gone.
+    const status = headersSent || statusCode !== 200 ? statusCode : CLIENT_GONE;
+    this.durations.observe({ operation: operationId, status }, (stream?.firstByteMs ?? durationMs) / 1000);
+    const isAborted = stream && !response.writableFinished;
+    if (stream) this.streams[isAborted ? 'aborted' : 'whole']++;
+    if (operation?.sunset !== undefined && accountId !== undefined)
+      this.deprecatedCalls.add(operationId, accountId);
+    const level = status >= 500 ? 'warn' : PROBES.test(route?.path ?? '') ? 'debug' : 'info';
+    if (!this.log.isLevelEnabled(level)) return;
+    this.log[level]({
+      operationId,
+      route: route?.path,
+      requestId: requestIdOf(response),
+      accountId,
+      method,
+      status,
+      code: errorCode,
+      durationMs: Math.round(durationMs * 100) / 100,
+      bytes: stream?.bytes,
+      aborted: isAborted || undefined,
+    });
+  }
+
+  /** Counts a refusal before routing. One line logs many: a flood must not fill the log. */
+  refused(reason: Refusal): void {
+    this.refusals.set(reason, (this.refusals.get(reason) ?? 0) + 1);
+    this.unlogged[reason] = (this.unlogged[reason] ?? 0) + 1;
+    this.throttle.trigger();
+  }
+
   onApplicationShutdown(): void {
-    this.recorder.stop();
+    this.throttle.stop();
+  }
+
+  private logRefusals(): void {
+    // Malformed requests are the client's problem; overload is the operator's.
+    const level = this.unlogged.overloaded ? 'warn' : 'info';
+    this.log[level]({ msg: 'Requests were refused before they were routed', refused: this.unlogged });
+    this.unlogged = {};
   }
 }

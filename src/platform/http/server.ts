@@ -1,8 +1,13 @@
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer, type ListenOptions, Server } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { StreamableFile } from '@nestjs/common';
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  NotFoundException,
+  StreamableFile,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express, type RequestHandler, type Response } from 'express';
 import { Config } from '../../config.js';
@@ -19,9 +24,9 @@ import {
   locate,
   type RoutedRequest,
 } from '../api/index.js';
-import { claimPort, listen } from '../process/index.js';
+import { claimPort, listen, within } from '../process/index.js';
 import { Connections } from './connection.js';
-import { failureWith, logFailure, writeError } from './errors.js';
+import { failureWith, logFailure, toApiError, writeError } from './errors.js';
 import { Exchange, IDLE_MS } from './exchange.js';
 import { Quotas } from './quotas.js';
 import { defineQuery } from './request-target.js';
@@ -80,7 +85,8 @@ export class HttpAdapter extends ExpressAdapter {
       Object.assign(this, { [method.toLowerCase()]: add });
     }
     const { BASE_URL } = config;
-    this.connections = new Connections(app, new Quotas(), BASE_URL && aboveVersions(BASE_URL));
+    app.locals.guideOrigin = BASE_URL && aboveVersions(BASE_URL);
+    this.connections = new Connections(app, new Quotas());
     this.keepAliveMs = config.KEEP_ALIVE_SECONDS * 1_000;
   }
 
@@ -196,15 +202,28 @@ export class HttpAdapter extends ExpressAdapter {
   override async close(): Promise<void> {
     const servers: Server[] = [this.httpServer, ...this.listeners];
     const closed = Promise.all(servers.map(stopListening));
-    const counts = await Promise.all(
-      servers.map((server) => promisify(server.getConnections.bind(server))()),
-    );
-    if (counts.some((count) => count > 0)) await sleep(PARTING_MS);
+    await within(PARTING_MS, closed);
     const closer = setInterval(() => this.httpServer.closeIdleConnections(), IDLE_CHECK_MS);
     await closed;
     await super.close();
     clearInterval(closer);
-    this.connections.streams.stop();
+  }
+}
+
+/** Answers every failure that Nest catches. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  constructor(private readonly host: HttpAdapterHost<HttpAdapter>) {}
+
+  catch(exception: unknown, host: ArgumentsHost): void {
+    const response = host.switchToHttp().getResponse<Response>();
+    // Answered at the deadline: setting a header would throw.
+    if (Exchange.of(response)?.isOver) return;
+    if (response.headersSent) return failStream(response, exception);
+    const { operation } = response.req as Partial<RoutedRequest>;
+    // A `NotFoundException` from an operation is that operation's 404, any other that of an unknown address.
+    const isUnknown = exception instanceof NotFoundException && !operation;
+    this.host.httpAdapter.fail(response, isUnknown ? new ApiError('route_not_found') : toApiError(exception));
   }
 }
 

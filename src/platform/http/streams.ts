@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode } from '../api/index.js';
 import { logFailure, toApiError, writeError } from './errors.js';
 import { guard } from './guard.js';
 
-/** Milliseconds between checks of all streams of events. */
+/** Milliseconds between checks of a stream of events. */
 const CHECK_MS = 1_000;
 
 /** Milliseconds without an event after which a stream of events gets a heartbeat, so that no proxy ends it. */
@@ -28,15 +28,16 @@ export class Stream {
   /** The last write, in milliseconds of `performance.now`. */
   private writtenAt = performance.now();
   private inIteration = 0;
+  private readonly timer?: NodeJS.Timeout;
 
   /** @param isEvents whether the answer is a stream of server-sent events, which has no end of its own */
   constructor(
-    readonly request: IncomingMessage,
     private readonly response: ServerResponse,
     arrivedAt: number,
     readonly isEvents: boolean,
   ) {
     this.firstByteMs = this.writtenAt - arrivedAt;
+    if (isEvents) this.timer = setInterval(() => this.keepAlive(), CHECK_MS);
   }
 
   wrote(chunk: unknown, encoding: unknown): void {
@@ -51,15 +52,19 @@ export class Stream {
     if (this.inIteration >= BYTES_PER_ITERATION) this.pause();
   }
 
-  /** Sends a heartbeat if one is due. To be called regularly for a stream of events. */
-  keepAlive(now: number): void {
-    const { response, writtenAt } = this;
-    if (now - writtenAt >= HEARTBEAT_MS && response.writableLength === 0) response.write(HEARTBEAT);
+  /** Ends a stream of events: its client reconnects to another instance. */
+  drain(): void {
+    guard(this.response.req.socket, () => this.response.end());
   }
 
-  /** Ends a stream of events. */
-  drain(): void {
-    if (this.isEvents) guard(this.request.socket, () => this.response.end());
+  close(): void {
+    clearInterval(this.timer);
+  }
+
+  private keepAlive(): void {
+    const { response, writtenAt } = this;
+    if (performance.now() - writtenAt >= HEARTBEAT_MS && response.writableLength === 0)
+      guard(response.req.socket, () => response.write(HEARTBEAT));
   }
 
   /** Corks the socket until the next iteration, which applies back-pressure to the source. */
@@ -70,42 +75,6 @@ export class Stream {
       this.inIteration = 0;
       guard(socket, () => socket.uncork());
     });
-  }
-}
-
-/** The streams of a server. */
-export class Streams {
-  private readonly open = new Set<Stream>();
-  private readonly timer = setInterval(() => this.keepAlive(), CHECK_MS).unref();
-  private isDraining = false;
-
-  get size(): number {
-    return this.open.size;
-  }
-
-  add(stream: Stream): void {
-    this.open.add(stream);
-    if (this.isDraining) setImmediate(() => stream.drain());
-  }
-
-  delete(stream: Stream): void {
-    this.open.delete(stream);
-  }
-
-  /** Ends streams of events, now and later: their clients reconnect to another instance. */
-  drain(): void {
-    this.isDraining = true;
-    for (const stream of this.open) stream.drain();
-  }
-
-  stop(): void {
-    clearInterval(this.timer);
-  }
-
-  private keepAlive(): void {
-    const now = performance.now();
-    for (const stream of this.open)
-      if (stream.isEvents) guard(stream.request.socket, () => stream.keepAlive(now));
   }
 }
 

@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import type { JobResult, JobWithMetadata } from 'pg-boss';
 import { Config } from '../../config.js';
-import { currentWork, RELEASE, type Work } from '../process/index.js';
+import { currentWork, RELEASE, within, type Work } from '../process/index.js';
 import { messageOf, ThrottledWarning } from '../telemetry/index.js';
 import { FAILED_JOBS, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
 import { JobError, type JobQueue, reasonIn } from './job.js';
@@ -18,14 +18,14 @@ import { Jobs } from './jobs.js';
 
 /** Milliseconds before a refused statement is repeated. */
 const RETRY_MS = 1_000;
-/** Seconds between two fetches of a worker that finds no jobs: the shortest interval of pg-boss. */
-const POLL_SECONDS = 0.5;
-/** The same for schedules, which have minutes. */
-const POLL_SCHEDULED_SECONDS = 2;
-/** Jobs of one fetch, unless that makes too many workers. A worker waits for the slowest of them. */
+/** Milliseconds between two looks for the jobs of a queue: the first try is due within half a second. */
+const LOOK_MS = 400;
+/** The same for schedules, which have minutes, and for failed jobs of other processes. */
+const LOOK_RARELY_MS = 5_000;
+/** Seconds after which an idle worker looks by itself. */
+const UNWOKEN_SECONDS = 600;
+/** Jobs of one fetch, at most. A worker waits for the slowest of them. */
 const LARGEST_BATCH = 25;
-/** Most workers of a queue, each of which asks the database when it is idle. */
-const MOST_WORKERS = 16;
 /** Milliseconds within which completed jobs share a statement. */
 const GATHER_MS = 10;
 /** Milliseconds that a stop waits for the database. */
@@ -48,6 +48,9 @@ const JOBS: Work = {
 /** Jobs of releases before 3.0 have no dead letter queue. pg-boss changes no active jobs. */
 const ADOPT = `UPDATE pgboss.job SET dead_letter = $1
   WHERE name = ANY($2) AND dead_letter IS NULL AND state IN ('created', 'retry', 'active')`;
+/** Leaves a job no further try. */
+const GIVE_UP = `UPDATE pgboss.job SET retry_limit = retry_count
+  WHERE name = $1 AND id = $2 AND retry_count = $3 AND state = 'active'`;
 
 type Fetched = JobWithMetadata<{ payload?: unknown } | null>;
 
@@ -66,6 +69,8 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   private readonly stopping = new AbortController();
   /** The jobs under way, with their queues. */
   private readonly running = new Map<Fetched, string>();
+  /** Has failed jobs recorded now. */
+  private wakeRecorder = (): void => {};
   private started?: Promise<void>;
   private stopped?: Promise<void>;
 
@@ -96,35 +101,30 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     const { boss } = this.jobs;
     boss.on('error', (error) => this.failures.add(messageOf(error)));
     boss.on('warning', ({ message }) => this.logger.warn(message));
-    await this.repeat(RETRY_MS, () => this.begin());
+    await this.repeat(RETRY_MS, async () => {
+      await boss.start();
+      await this.adopt();
+      await this.warnOfUnhandled();
+      return true;
+    });
     const { ROLE } = this.config;
     const queues = this.jobs.all.filter((one) => one.handle && (one.runsInEveryRole || ROLE !== 'api'));
+    if (this.stopping.signal.aborted) return;
     await Promise.all([FAILED_JOBS, ...queues].map((queue) => this.work(queue)));
     await this.repeat(NEWER_MS, () => this.updateSchedules());
   }
 
   /** Repeats work until it is done, or the service stops. */
   private async repeat(pauseMs: number, work: () => Promise<boolean>): Promise<void> {
-    while (!this.stopping.signal.aborted) {
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
       try {
         if (await work()) return;
       } catch (error) {
         this.failures.add(messageOf(error as Error));
       }
-      await this.pause(pauseMs);
+      await sleep(pauseMs, undefined, { signal }).catch(() => {});
     }
-  }
-
-  /** Waits, unless the service stops. */
-  private async pause(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.stopping.signal }).catch(() => {});
-  }
-
-  private async begin(): Promise<true> {
-    await this.jobs.boss.start();
-    await this.adopt();
-    await this.warnOfUnhandled();
-    return true;
   }
 
   private async adopt(): Promise<void> {
@@ -134,11 +134,10 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
 
   /** Jobs without a handler wait for a release that handles them. */
   private async warnOfUnhandled(): Promise<void> {
-    const queues = await this.jobs.boss.getQueues();
-    const names = queues
-      .map(({ name }) => name)
-      .filter((name) => !this.jobs.find(name) && !name.startsWith('__'));
-    if (names.length > 0) this.logger.warn(`Nothing handles the jobs of ${names.join(', ')}: they wait`);
+    const names = (await this.jobs.boss.getQueues()).map(({ name }) => name);
+    const unhandled = names.filter((name) => !this.jobs.find(name) && !name.startsWith('__'));
+    if (unhandled.length > 0)
+      this.logger.warn(`Nothing handles the jobs of ${unhandled.join(', ')}: they wait`);
   }
 
   /**
@@ -164,31 +163,47 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   /**
-   * Starts the workers of a queue, one after another: with `localConcurrency` they would all look at the same moment, and a
-   * new job would wait for the next.
+   * Starts the workers of a queue. However many they are, one idle worker looks for jobs at a time, and a worker with a full
+   * batch wakes the next: those of `localConcurrency` would each ask the database twice a second.
    */
   private async work(queue: JobQueue): Promise<void> {
+    const { boss } = this.jobs;
     const { concurrency } = queue;
-    const usual = Math.min(LARGEST_BATCH, Math.max(2, Math.ceil(concurrency / 4)));
-    // The jobs of a schedule are few, and nobody waits for the record of a failed one: one worker looks for them.
-    const isRare = queue.cron !== undefined || queue === FAILED_JOBS;
-    const size = isRare ? concurrency : Math.max(usual, Math.ceil(concurrency / MOST_WORKERS));
+    const size = Math.min(LARGEST_BATCH, Math.max(2, Math.ceil(concurrency / 4)));
+    const idle = new Set<string>();
+    const wake = () => {
+      const [id] = idle;
+      if (id === undefined) return;
+      // Another one next time: this one may wait for a database that hangs.
+      idle.delete(id);
+      idle.add(id);
+      boss.notifyWorker(id);
+    };
     const end = this.ender(queue);
-    const handle = (jobs: Fetched[]) => currentWork.run(JOBS, () => this.handle(queue, jobs, end));
-    const pollingIntervalSeconds = queue.cron ? POLL_SCHEDULED_SECONDS : POLL_SECONDS;
-    for (let left = concurrency; left > 0 && !this.stopping.signal.aborted; left -= size) {
+    for (let left = concurrency; left > 0; left -= size) {
+      const batchSize = Math.min(size, left);
       const options = {
-        batchSize: Math.min(size, left),
+        batchSize,
         includeMetadata: true,
         perJobResults: true,
-        pollingIntervalSeconds,
+        pollingIntervalSeconds: UNWOKEN_SECONDS,
         burstWhenBatchFull: true,
         // For batches of one job, which are always full.
         burstWhenReadyExceeds: 1,
       } as const;
-      await this.jobs.boss.work(queue.name, options, handle);
-      await this.pause((pollingIntervalSeconds * 1_000 * size) / concurrency);
+      const id: string = await boss.work(queue.name, options, async (jobs: Fetched[]) => {
+        idle.delete(id);
+        if (jobs.length === batchSize) wake();
+        const results = await currentWork.run(JOBS, () => this.handle(queue, jobs, end));
+        idle.add(id);
+        return results;
+      });
+      idle.add(id);
     }
+    if (queue === FAILED_JOBS) this.wakeRecorder = wake;
+    const isRare = queue.cron !== undefined || queue === FAILED_JOBS;
+    const timer = setInterval(wake, isRare ? LOOK_RARELY_MS : LOOK_MS);
+    this.stopping.signal.addEventListener('abort', () => clearInterval(timer));
   }
 
   /** Never rejects: pg-boss would fail all jobs of the batch at once, also jobs that are still running. */
@@ -255,11 +270,13 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
       const { isFinal, retryAfterSeconds } = error instanceof JobError ? error : new JobError('');
       const output = { reason: reasonOf(error) };
-      // Another worker has the job now, and decides; or pg-boss hands it to the dead letter queue.
-      if (signal.aborted || isFinal) return { id, status: isFinal ? 'deadletter' : 'failed', output };
-      // At once: pg-boss records results when the slowest job of the batch has ended.
+      // Another worker has the job now, and decides.
+      if (signal.aborted) return { id, status: 'failed', output };
+      // At once: pg-boss records results, `deadletter` too, when the slowest job of the batch has ended.
+      if (isFinal) await this.database.executeSql(GIVE_UP, [queue.name, id, tries]);
       await this.jobs.boss.fail(queue.name, job, output);
-      if (tries < retryLimit) {
+      if (isFinal || tries >= retryLimit) this.wakeRecorder();
+      else {
         this.jobs.count(queue.name, 'postponed');
         this.troubles.add(`${queue.name}: ${output.reason}`);
         const { longestPauseSeconds: longest } = queue;
@@ -288,14 +305,17 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
 
   private async stop(started: Promise<void>): Promise<void> {
     const { boss } = this.jobs;
-    const within = (ms: number, work: Promise<unknown>) =>
-      Promise.race([work.catch(() => {}), sleep(ms, undefined, { ref: false })]);
-    await within(STOP_MS, started);
-    const names = [FAILED_JOBS.name, ...this.jobs.all.map(({ name }) => name)];
-    await within(this.config.SHUTDOWN_GRACE_MS, Promise.all(names.map((name) => boss.offWork(name))));
-    await within(STOP_MS, this.putBack());
-    await within(STOP_MS, boss.stop({ graceful: false }));
-    await within(STOP_MS, this.database.close());
+    const names = [FAILED_JOBS, ...this.jobs.all].map(({ name }) => name);
+    const bounded = (ms: number, work: Promise<unknown>) =>
+      within(
+        ms,
+        work.catch(() => {}),
+      );
+    await bounded(STOP_MS, started);
+    await bounded(this.config.SHUTDOWN_GRACE_MS, Promise.all(names.map((name) => boss.offWork(name))));
+    await bounded(STOP_MS, this.putBack());
+    await bounded(STOP_MS, boss.stop({ graceful: false }));
+    await bounded(STOP_MS, this.database.close());
   }
 
   /**

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import type { PgBoss, Queue, QueueOptions } from 'pg-boss';
+import type { PgBoss, Queue } from 'pg-boss';
 import { Config } from '../../config.js';
 import { type Belonging, Transactions } from '../data/index.js';
 import { cached, OperatorError } from '../process/index.js';
@@ -158,22 +158,16 @@ export class Jobs implements OnApplicationBootstrap {
     this.discover();
     const schedules = this.all.flatMap(({ name, cron }) => (cron ? [`${name} ${cron}`] : []));
     this.database.identify(schedules);
-    const found = await this.boss.getQueues([FAILED_JOBS.name, ...this.queues.keys()]);
-    const known = new Set(found.map(({ name }) => name));
     // Whatever becomes of a failed job has to be recorded, however long that takes.
-    await this.createQueue(FAILED_JOBS.name, known, { ...optionsOf(FAILED_JOBS), retryLimit: 2 ** 31 - 1 });
-    for (const queue of this.all)
-      await this.createQueue(queue.name, known, { ...optionsOf(queue), deadLetter: FAILED_JOBS.name });
+    await this.createQueue(FAILED_JOBS, { retryLimit: 2 ** 31 - 1 });
+    for (const queue of this.all) await this.createQueue(queue, { deadLetter: FAILED_JOBS.name });
   }
 
-  private async createQueue(
-    name: string,
-    known: ReadonlySet<string>,
-    options: QueueOptions & Pick<Queue, 'deadLetter'>,
-  ): Promise<void> {
-    if (!known.has(name)) await this.boss.createQueue(name, options);
-    // Only processes that run jobs change the options of a queue.
-    else if (this.config.ROLE !== 'api') await this.boss.updateQueue(name, options);
+  private async createQueue(queue: JobQueue, more: Pick<Queue, 'retryLimit' | 'deadLetter'>): Promise<void> {
+    const options = { ...optionsOf(queue), ...more };
+    await this.boss.createQueue(queue.name, options);
+    // Changes a queue that was there. Only processes that run jobs do.
+    if (this.config.ROLE !== 'api') await this.boss.updateQueue(queue.name, options);
   }
 
   /** Later, pg-boss would refuse this schedule, and those after it would not be set. */
@@ -199,11 +193,13 @@ export class Jobs implements OnApplicationBootstrap {
       this.boss.getQueues(names),
       this.database.executeSql(AGES, [names]),
     ]);
-    const waiting = new Map(queues.map(({ name, queuedCount }) => [name, queuedCount]));
-    return (rows as { queue: string; seconds: number }[]).map(({ queue, seconds }) => ({
-      queue,
-      waiting: waiting.get(queue) ?? 0,
-      oldestSeconds: seconds,
+    const ages = new Map(
+      (rows as { queue: string; seconds: number }[]).map((row) => [row.queue, row.seconds]),
+    );
+    return queues.map(({ name, queuedCount }) => ({
+      queue: name,
+      waiting: queuedCount,
+      oldestSeconds: ages.get(name)!,
     }));
   }
 

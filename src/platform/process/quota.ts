@@ -108,7 +108,7 @@ export class Quota {
         reject(refusal());
       }, waitMs);
       const waiter = { payers, count, grant, timer };
-      enqueue(this.queues, key, waiter);
+      this.queues.getOrInsertComputed(key, newQueue).push(waiter);
     });
   }
 
@@ -144,11 +144,7 @@ export class Quota {
   }
 }
 
-function enqueue<Item>(queues: Map<string, Item[]>, key: string, item: Item): void {
-  const queue = queues.get(key);
-  if (queue) queue.push(item);
-  else queues.set(key, [item]);
-}
+const newQueue = () => [];
 
 /**
  * Milliseconds of one iteration of the event loop in which a client may start more than one work: beside other clients, and alone.
@@ -198,7 +194,7 @@ export class RoundRobin<Item> {
     this.lone.add(isLone);
     this.busy.set(client, (this.busy.get(client) ?? 0) + 1);
     if (startsNow) return this.start(work);
-    enqueue(this.queues, client, work);
+    this.queues.getOrInsertComputed(client, newQueue).push(work);
     if (!this.isScheduled) this.schedule();
   }
 
