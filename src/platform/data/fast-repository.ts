@@ -8,7 +8,7 @@ import {
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, decodeCursor, type ErrorCode, Page } from '../api/index.js';
 import { Connections, type Row, SharedLookUps, type Sql } from '../database/index.js';
-import { isExactKey, Listing, type Order } from './listing.js';
+import { Listing, type Order } from './listing.js';
 import { Pages } from './pages.js';
 import { Search, type SearchOrder } from './searches.js';
 import { convert, namesOf, requireValues, Shape, written } from './shape.js';
@@ -254,7 +254,7 @@ function tableOf(entity: EntityMetadata): Table {
 
 function lookUpsOf(shape: Shape, connections: Connections): SharedLookUps<Row> | undefined {
   const [key, ...more] = shape.keys;
-  const isText = !key!.isArray && !key!.read && (key!.type === 'bigint' || key!.type === 'uuid');
+  const isText = !key!.isArray && !key!.read && key!.type in EXACT_KEYS;
   if (more.length > 0 || !isText) return undefined;
   const { manager } = shape.entity.dataSource;
   const place = shape.selected.indexOf(key!);
@@ -278,10 +278,17 @@ function batchesOf(shape: Shape, rows: readonly ObjectLiteral[]): ObjectLiteral[
   );
 }
 
+/** Keys as PostgreSQL writes them, so that no other text names the same row. Longer digits might be no bigint. */
+const EXACT_KEYS: Record<string, RegExp> = {
+  bigint: /^(?:0|-?[1-9]\d{0,17})$/,
+  uuid: /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/,
+};
+
 /** The id of a look-up by id alone; undefined if PostgreSQL spells the id in another way. */
 function idIn({ keys: [key] }: Shape, where: ObjectLiteral): string | undefined {
   const value: unknown = where[key!.property];
-  return Object.keys(where).length === 1 && isExactKey(key!.type, value) ? value : undefined;
+  const isAlone = Object.keys(where).length === 1 && typeof value === 'string';
+  return isAlone && EXACT_KEYS[key!.type]!.test(value) ? value : undefined;
 }
 
 /** Has `work` set properties of a row; returns the entity, the changed values, and the key that the row had. */

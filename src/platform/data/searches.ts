@@ -1,7 +1,7 @@
 import type { EntityManager, EntityMetadata, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
-import { ApiError, type Cursors, type Direction, isPlainText, type Position } from '../api/index.js';
-import { codeOf, type Connections, type Sql } from '../database/index.js';
-import { isKeyOf, markOf, textOf } from './listing.js';
+import { type Cursors, type Direction, type Position } from '../api/index.js';
+import type { Connections, Sql } from '../database/index.js';
+import { invalidCursor, markOf, textOf } from './listing.js';
 import type { PageStart } from './values.js';
 
 export interface SearchOrder {
@@ -16,9 +16,6 @@ interface Found {
   readonly position: Position;
 }
 
-/** SQLSTATE class "data exception": a value that is none of the type of its column. */
-const NO_VALUE = /^22/;
-
 /** The rows that a query of a feature finds, in the order of columns that it computes. */
 export class Search implements Cursors {
   readonly mark: string;
@@ -28,7 +25,7 @@ export class Search implements Cursors {
   private readonly isDescending: boolean;
 
   constructor(
-    private readonly entity: EntityMetadata,
+    entity: EntityMetadata,
     query: SelectQueryBuilder<ObjectLiteral> | Sql,
     { sort, order }: SearchOrder,
   ) {
@@ -40,8 +37,8 @@ export class Search implements Cursors {
     this.mark = markOf(JSON.stringify([sql, parameters.map(textOf), columns, isDescending]));
   }
 
-  isPosition({ id, value }: Position): boolean {
-    return isKeyOf(this.entity, id) && this.valuesIn(value)?.length === this.columns.length - 1;
+  isPosition({ value }: Position): boolean {
+    return this.valuesIn(value)?.length === this.columns.length - 1;
   }
 
   /** Finds the rows of a page and one more. @throws ApiError `invalid_cursor`, QueryFailedError */
@@ -61,15 +58,8 @@ export class Search implements Cursors {
     const text = `SELECT ${texts} FROM (${sql}) AS "search"${beyond} ORDER BY ${order} LIMIT ${limit + 1}`;
     const all = [...parameters, ...values];
     // Without a name: a feature may send any number of texts, and their words deserve a plan of their own.
-    const rows = await connections
-      .runList(manager, connections.statement(text), all)
-      .catch((error: unknown) => {
-        // The first page was read with all values but these.
-        if (after && NO_VALUE.test(codeOf(error) ?? ''))
-          throw new ApiError('invalid_cursor', undefined, { cause: error });
-        throw error;
-      });
-    return rows.map((row) => this.foundIn(row));
+    const rows = connections.runList(manager, connections.statement(text), all);
+    return (await (after ? rows.catch(invalidCursor) : rows)).map((row) => this.foundIn(row));
   }
 
   private foundIn(row: unknown[]): Found {
@@ -80,10 +70,10 @@ export class Search implements Cursors {
     return { id, position: { id, value: JSON.stringify(row.slice(0, -1)) } };
   }
 
-  private valuesIn(value = ''): string[] | undefined {
+  private valuesIn(value = ''): unknown[] | undefined {
     try {
       const values = JSON.parse(value) as unknown;
-      return Array.isArray(values) && values.every(isPlainText) ? values : undefined;
+      return Array.isArray(values) ? values : undefined;
     } catch {
       return undefined;
     }
