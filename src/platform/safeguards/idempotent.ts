@@ -83,18 +83,14 @@ class IdempotencyInterceptor implements NestInterceptor {
       const head = headOf();
       const body = textOf(operation, value, head.status);
       // Interceptors may hide what is in the text of an object whose class is unknown.
-      return body === '' || operation.returns ? { ...head, body } : { ...head, body, sent: null };
+      return { ...head, body, sent: body === '' || operation.returns ? undefined : null };
     };
     const outcome = await this.idempotency.transaction(keyed, call, answerOf);
     if ('stored' in outcome) {
       await requireForBody(request);
       return this.replay(keyed, outcome.stored, operation, response);
     }
-    const { status, body, sent } = outcome.answer;
-    finish(response, status, (json) => {
-      if ((json?.text ?? '') !== body) return this.keep(keyed, json);
-      return sent === null ? this.idempotency.keep(keyed, null).then(() => json) : json;
-    });
+    this.keepChanges(keyed, response, outcome.answer);
     return outcome.value;
   }
 
@@ -116,7 +112,7 @@ class IdempotencyInterceptor implements NestInterceptor {
       if ('stored' in outcome) return this.replay(keyed, outcome.stored, operation, response)!;
       const { value } = outcome;
       if (base !== null) response.setHeader('Location', `${base}${(value as { id: string }).id}`);
-      this.keepChanges(keyed, response, head.status, textOf(operation, value, head.status));
+      this.keepChanges(keyed, response, { ...head, body: textOf(operation, value, head.status) });
       return value;
     };
     const value = await makingDeferred.run(make, call).catch(async (error: unknown) => {
@@ -134,31 +130,33 @@ class IdempotencyInterceptor implements NestInterceptor {
    */
   private replay(
     keyed: KeyedRequest,
-    { status, headers, row, body = '', sent }: StoredAnswer,
+    stored: StoredAnswer,
     operation: OperationFacts,
     response: Response,
   ): object | undefined {
+    const { status, headers, row, sent } = stored;
     response.statusCode = status;
     for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
     response.setHeader('Idempotency-Replayed', 'true');
+    const body = row ? textOf(operation, row, status) : stored.body;
     const value = row ?? (body === '' ? undefined : valueIn(operation, body));
     // Interceptors make the text again only of a value that is certainly what they got first.
-    const isExact = row || sent === null || (value && operation.serialize?.(value).text === body);
-    const text = sent ?? (isExact ? undefined : body || undefined);
-    if (text !== undefined) finish(response, status, () => new JsonText(text));
-    else if (value) this.keepChanges(keyed, response, status, textOf(operation, value, status));
+    const isExact = () => row || sent === null || (value && operation.serialize?.(value).text === body);
+    if (typeof sent !== 'string' && isExact()) this.keepChanges(keyed, response, { ...stored, body });
+    else if (sent ?? body) finish(response, status, () => new JsonText(sent ?? body));
     return value;
   }
 
-  /** Stores the text of an answer if interceptors, which may change the value itself, have made another one than this. */
-  private keepChanges(keyed: KeyedRequest, response: Response, status: number, text: string): void {
-    finish(response, status, (json) => (json && json.text !== text ? this.keep(keyed, json) : json));
-  }
-
-  /** Stores a text that interceptors have made; of several that repetitions of one moment make, all answer the first. */
-  private async keep(keyed: KeyedRequest, json: JsonText | undefined): Promise<JsonText | undefined> {
-    const kept = await this.idempotency.keep(keyed, json?.text ?? '');
-    return kept ? new JsonText(kept) : json;
+  /**
+   * Stores the text of an answer if interceptors, which may change the value itself, have made another one of it than its body; of
+   * several that repetitions of one moment make, all answer the first.
+   */
+  private keepChanges(keyed: KeyedRequest, response: Response, { status, body, sent }: Answer): void {
+    finish(response, status, (json) => {
+      const text = json?.text ?? '';
+      if (text === body && sent === undefined) return json;
+      return this.idempotency.keep(keyed, text).then((kept) => (kept ? new JsonText(kept) : json));
+    });
   }
 }
 
