@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import type { ClientBase, ClientConfig, PoolConfig } from 'pg';
 import {
   AdvancedConsoleLogger,
@@ -14,10 +15,25 @@ import { CHECK_CLIENT, LIMITS, prepareSession, TIMEOUTS } from './session-settin
 import { answered503 } from './unavailable.js';
 
 /**
+ * Sends in one packet the statements of a transaction that do not wait for each other: `pg` corks the socket for each, and Node
+ * advises to uncork in the next tick. A keyed change of an order takes six writes instead of eight, of some 20 µs each.
+ */
+class PacketSocket extends Socket {
+  override uncork(): void {
+    process.nextTick(() => super.uncork());
+  }
+}
+
+/**
  * Options of all pools but that of slow operations. With `pipeline`, the statements of a transaction need not wait for each
  * other.
  */
-const COMMON = { keepAlive: true, pipeline: true, onConnect: (client: ClientBase) => prepareSession(client) };
+const COMMON = {
+  keepAlive: true,
+  pipeline: true,
+  stream: () => new PacketSocket(),
+  onConnect: (client: ClientBase) => prepareSession(client),
+};
 
 /** TypeORM tells its logger of each failed statement before it wraps the error of `pg`, with all properties of that. */
 class StatementFailures extends AdvancedConsoleLogger {
