@@ -114,9 +114,26 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return this.inTransaction(async () => {
       const found = await this.select(where, true);
       if (!found) throw new ApiError(missing);
-      const { row, changes, key } = await edit<Entity>(this.shape, found, work);
-      if (Object.keys(changes).length === 0) return row;
-      return Object.assign(row, (await this.updateRows(key, changes))[0]);
+      const { shape } = this;
+      const [before, row] = [shape.hydrate(found), shape.hydrate(found)];
+      // As the values are sent, and before `work`: an instance may hide its state, or be changed in place.
+      const sent = written(shape.columns, before);
+      await work(row as Entity);
+      const changes: ObjectLiteral = {};
+      for (const [i, column] of shape.columns.entries()) {
+        const { property } = column;
+        // Undefined leaves the stored value.
+        if (row[property] === undefined) {
+          if (before[property] !== undefined) row[property] = before[property];
+        } else if (!isDeepStrictEqual(convert(column, row[property]), sent[i]))
+          changes[property] = row[property];
+      }
+      if (Object.keys(changes).length === 0) return row as Entity;
+      const key = Object.fromEntries(
+        shape.keys.map(({ property }) => [property, before[property] as unknown]),
+      );
+      const [changed] = await this.updateRows(key as Which<Entity>, changes as Values<Entity>);
+      return Object.assign(row as Entity, changed);
     });
   }
 
@@ -289,28 +306,4 @@ function idIn({ keys: [key] }: Shape, where: ObjectLiteral): string | undefined 
   const value: unknown = where[key!.property];
   const isAlone = Object.keys(where).length === 1 && typeof value === 'string';
   return isAlone && EXACT_KEYS[key!.type]!.test(value) ? value : undefined;
-}
-
-/** Has `work` set properties of a row; returns the entity, the changed values, and the key that the row had. */
-async function edit<Entity extends ObjectLiteral>(
-  shape: Shape,
-  found: Row,
-  work: (row: Entity) => unknown,
-): Promise<{ row: Entity; changes: Values<Entity>; key: Which<Entity> }> {
-  const [before, row] = [shape.hydrate(found), shape.hydrate(found)];
-  const { columns } = shape;
-  // As they are written, and before `work`: an instance may hide its state, or be changed in place.
-  const writtenBefore = columns.map((column) => convert(column, before[column.property]));
-  await work(row as Entity);
-  const changes: ObjectLiteral = {};
-  for (const [i, column] of columns.entries()) {
-    const { property } = column;
-    // Undefined leaves the stored value.
-    if (row[property] === undefined) {
-      if (before[property] !== undefined) row[property] = before[property];
-    } else if (!isDeepStrictEqual(convert(column, row[property]), writtenBefore[i]))
-      changes[property] = row[property];
-  }
-  const key = Object.fromEntries(shape.keys.map(({ property }) => [property, before[property] as unknown]));
-  return { row: row as Entity, changes: changes as Values<Entity>, key: key as Which<Entity> };
 }

@@ -46,17 +46,17 @@ export class Pages {
     const work = currentWork.getStore();
     // In a transaction, or in an operation with connections of its own.
     if (manager.queryRunner || work?.hasOwnTime) return read();
-    const pool = connections.primary;
+    const { quota } = connections.primary;
     const payers = work?.payers ?? NOBODY;
     // Nobody else waits with payers that have all the connections they may have.
-    const own = pool.isFull(payers) ? payers.join() : '';
+    const own = quota.isFull(payers) ? payers.join() : '';
     const question = `${own} ${form} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
     if (!shared) {
       shared = new SharedRead((all) => {
-        const fewest = [...all].reduce((one, other) => (pool.held(other) < pool.held(one) ? other : one));
+        const fewest = [...all].reduce((one, other) => (quota.held(other) < quota.held(one) ? other : one));
         // Whoever asks from now on starts another read.
-        if (!own && pool.isFull(fewest)) this.shared.delete(question);
+        if (!own && quota.isFull(fewest)) this.shared.delete(question);
         return withoutDeadline(read, fewest);
       });
       this.shared.set(question, shared);

@@ -212,7 +212,7 @@ export function requireShape(entity: EntityMetadata): void {
 }
 
 /** Why an entity is more than the columns of one table that `shapeOf` can convert as TypeORM does; undefined if it is not. */
-export function whyNoShape(entity: EntityMetadata): string | undefined {
+function whyNoShape(entity: EntityMetadata): string | undefined {
   const { embeddeds, eagerRelations, lazyRelations, listeners, inheritancePattern, treeType } = entity;
   if (typeof entity.target !== 'function') return 'it is not a class';
   if (embeddeds.length > 0) return `${embeddeds[0]!.propertyName} is embedded`;

@@ -10,7 +10,7 @@ import {
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
-import { lendingPg, type Slow } from './lent-pool.js';
+import { lendingPg } from './lent-pool.js';
 import { CHECK_CLIENT, LIMITS, prepareSession, TIMEOUTS } from './session-settings.js';
 import { answered503 } from './unavailable.js';
 
@@ -44,7 +44,6 @@ class StatementFailures extends AdvancedConsoleLogger {
 
 /** The options of the connections for requests: the pool of TypeORM to the primary, and pools to replicas. */
 export function poolOptions(config: Config): ConnectionOptions {
-  const { DATABASE_URL, DATABASE_REPLICA_URLS, DATABASE_PREPARED_STATEMENTS } = config;
   const pool = {
     ...COMMON,
     max: config.DATABASE_POOL_SIZE,
@@ -53,15 +52,27 @@ export function poolOptions(config: Config): ConnectionOptions {
     ...LIMITS,
   };
   return {
-    type: 'postgres',
-    driver: lendingPg(),
-    url: DATABASE_URL,
-    applicationName: 'petstore',
+    ...optionsOf(config, 'petstore', pool),
     logger: new StatementFailures(),
     connectTimeoutMS: TIMEOUTS.connect,
+    replicaPools: (config.DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) => replicaPool(pool, url)),
+  };
+}
+
+/** The options of a command, which waits patiently for a busy server: no client waits for an answer. */
+export function commandOptions(config: Config): ConnectionOptions {
+  const options = optionsOf(config, 'petstore-command', { ...COMMON, max: 1 });
+  return { ...options, connectTimeoutMS: TIMEOUTS.start };
+}
+
+function optionsOf(config: Config, applicationName: string, pool: PoolConfig): ConnectionOptions {
+  return {
+    type: 'postgres',
+    driver: lendingPg(),
+    url: config.DATABASE_URL,
+    applicationName,
     extra: { ...pool, slow: slowOptions(config) },
-    preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
-    replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) => replicaPool(pool, url)),
+    preparesStatements: config.DATABASE_PREPARED_STATEMENTS === 'on',
   };
 }
 
@@ -75,7 +86,8 @@ export function sessionClient({ DATABASE_DIRECT_URL, DATABASE_URL }: Config, nam
   } satisfies ClientConfig;
 }
 
-function slowOptions(config: Config): Slow {
+/** A pooler would not pass the time-outs on, so these connections lead past it. */
+function slowOptions(config: Config): PoolConfig {
   const longestMs = config.OPERATION_MAX_SECONDS * 1_000;
   return {
     ...sessionClient(config, 'petstore-streams'),
@@ -96,20 +108,6 @@ function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
     statement_timeout: TIMEOUTS.replica,
   };
   return { ...pool, ...patience, connectionString, application_name: 'petstore-lists' };
-}
-
-/** The options of a command, which waits patiently for a busy server: no client waits for an answer. */
-export function commandOptions(config: Config): ConnectionOptions {
-  const { DATABASE_URL, DATABASE_PREPARED_STATEMENTS } = config;
-  return {
-    type: 'postgres',
-    driver: lendingPg(),
-    url: DATABASE_URL,
-    applicationName: 'petstore-command',
-    connectTimeoutMS: TIMEOUTS.start,
-    extra: { ...COMMON, max: 1, slow: slowOptions(config) },
-    preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
-  };
 }
 
 /**
@@ -150,15 +148,10 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
 /** Connections of a process for its jobs, which need sessions of their own. */
 export const JOB_CONNECTIONS = 2;
 
-/** Connections of a process outside its pool: for jobs, events, and what is slow. */
-function besidePool({ DATABASE_STREAMS }: Config): number {
-  return JOB_CONNECTIONS + 1 + DATABASE_STREAMS;
-}
-
 /** Connections for migrations, commands and people. */
 const RESERVE = 20;
 
-/** The connections that the database of a service must allow. */
-export function connectionsOf(config: Config): number {
-  return config.WORKERS * (config.DATABASE_POOL_SIZE + besidePool(config)) + RESERVE;
+/** The connections that the database of a service must allow: in each process its pool, for jobs, for events, and for what is slow. */
+export function connectionsOf({ WORKERS, DATABASE_POOL_SIZE, DATABASE_STREAMS }: Config): number {
+  return WORKERS * (DATABASE_POOL_SIZE + JOB_CONNECTIONS + 1 + DATABASE_STREAMS) + RESERVE;
 }
