@@ -139,9 +139,9 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /**
    * One page of the rows that match a filter, in the order of their ids or of another property, whose values are not null
-   * and do not change. A page starts after a row, not at an offset, so each costs the same at any depth, and rows that are
-   * added or change meanwhile neither repeat an item nor hide one. The list needs an index on the properties of the filter
-   * that have one value or several, in their order, then on its sort property, then on the id: a number or a UUID.
+   * and do not change. A page starts after a row, so each costs the same at any depth, and rows that come or change meanwhile
+   * neither repeat an item nor hide one. The list needs an index on the properties of the filter that have one value or
+   * several, in their order, then on its sort property, then on the id: a number or a UUID.
    * @throws ApiError `invalid_cursor`; TypeError for a list that cannot have such pages
    */
   async page<Item extends Entity & { id: string }>(
@@ -158,10 +158,8 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /**
    * One page of the rows that a query of TypeORM's builder, or of SQL, finds by their `id`, each once, in the order of
-   * other columns that it selects (`sort`) and of the id: a search by words, by likeness, or by values of other tables. No
-   * value of these may be NULL. A page starts after the values of a row, not at an offset. A row whose values change
-   * between two pages moves, and may come twice or not at all. The query decides the cost of a page: it sorts every row
-   * that it finds, so let an index find few.
+   * other columns that it selects (`sort`), never NULL, and of the id. A row whose values change between two pages may come
+   * twice or not at all. Each page sorts every row that the query finds, so let an index find few.
    * @throws ApiError `invalid_cursor`, also for a cursor of other words, another query or another order
    */
   async pageOf<Item extends Entity & { id: string }>(
@@ -170,21 +168,9 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     { limit, cursor, ...order }: Pick<PageOptions<Item>, 'limit' | 'cursor'> & SearchOrder,
   ): Promise<Page<Item>> {
     const { shape, current } = this;
-    const search = new Search(this.metadata, query, order);
+    const search = new Search(shape, query, order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, search);
-    const found = await search.find(this.table.connections, current, { limit, after });
-    const shown = found.slice(0, limit);
-    const ids = shown.map(({ id }) => id);
-    const byIds = new Listing(this.metadata, { id: ids }, {});
-    const read =
-      ids.length > 0 ? await this.table.pages.read(current, byIds, { limit: ids.length }) : { rows: [] };
-    const key = shape.selected.indexOf(shape.keys[0]!);
-    const byId = new Map(read.rows.map((row) => [String((row as unknown[])[key]), row]));
-    // A row that was deleted meanwhile is missing.
-    const slice = {
-      rows: ids.map((id) => byId.get(id)).filter((row) => row !== undefined),
-      last: found.length > limit ? shown.at(-1)!.position : undefined,
-    };
+    const slice = await search.read(this.table.connections, current, { limit, after });
     return new Page(slice, search, (row) => shape.hydrate(row as unknown[]) as Item);
   }
 

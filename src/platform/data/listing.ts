@@ -37,7 +37,7 @@ export class Listing implements Cursors {
     filter: ObjectLiteral,
     { sort = 'id', order }: Order,
   ) {
-    this.refuse(whyNoPages(entity));
+    requirePages(entity);
     this.isDescending = order === 'desc';
     if (sort !== 'id') this.refuse(whyNotSorted(this.column((this.sort = sort))), sort);
     for (const name of Object.keys(filter)) {
@@ -156,13 +156,15 @@ const TIMES: Record<string, RegExp> = {
 const normalizedType = (column: ColumnMetadata) =>
   column.entityMetadata.dataSource.driver.normalizeType(column);
 
-/** Why lists of an entity cannot be sorted by id; undefined if they can. */
-function whyNoPages({ primaryColumns }: EntityMetadata): string | undefined {
-  const [key, ...more] = primaryColumns;
-  if (more.length > 0 || key?.propertyName !== 'id') return 'its key is not a single column `id`';
-  if (key.transformer) return 'its id has a transformer';
+/** @throws TypeError for an entity whose lists cannot be sorted by id */
+export function requirePages({ name, primaryColumns: [key, ...more] }: EntityMetadata): void {
+  const refuse = (reason: string) => {
+    throw new TypeError(`A list of ${name} has no pages: ${reason}`);
+  };
+  if (more.length > 0 || key?.propertyName !== 'id') return refuse('its key is not a single column `id`');
+  if (key.transformer) refuse('its id has a transformer');
   const type = normalizedType(key);
-  return type in LEAST_KEY ? undefined : `its id is of type ${type}`;
+  if (!(type in LEAST_KEY)) refuse(`its id is of type ${type}`);
 }
 
 /** Why a column cannot sort a list; undefined if it can. Cursors hold its values exactly as PostgreSQL has them. */
