@@ -150,7 +150,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     { limit, cursor, ...order }: PageOptions<Item>,
   ): Promise<Page<Item>> {
     const { shape } = this;
-    const list = new Listing(this.metadata, filter, order as Order);
+    const list = new Listing(shape, filter, order as Order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, list);
     const slice = await this.table.pages.read(this.current, list, { limit, after });
     return new Page(slice, list, (row) => shape.hydrate(row as unknown[]) as Item);

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { EntityMetadata, ObjectLiteral } from 'typeorm';
-import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
+import type { ObjectLiteral } from 'typeorm';
 import { ApiError, type Cursors, type Direction, type Position } from '../api/index.js';
 import { codeOf } from '../database/index.js';
+import type { Shape, ShapeColumn } from './shape.js';
 
 /** A short text that stands for a list in its cursors. */
 export const markOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 12);
@@ -33,35 +33,35 @@ export class Listing implements Cursors {
 
   /** @throws TypeError for a list whose pages would not cost the same at any depth, whatever the indexes */
   constructor(
-    private readonly entity: EntityMetadata,
+    private readonly shape: Shape,
     filter: ObjectLiteral,
     { sort = 'id', order }: Order,
   ) {
-    requirePages(entity);
+    requirePages(shape);
     this.isDescending = order === 'desc';
-    if (sort !== 'id') this.refuse(whyNotSorted(this.column((this.sort = sort))), sort);
+    if (sort !== 'id') this.refuse(whyNotSorted(shape.column((this.sort = sort))), sort);
     for (const name of Object.keys(filter)) {
       const value: unknown = filter[name];
       if (value instanceof Range) this.range = this.rangeOf(name, value);
-      else if (Array.isArray(value) && !this.column(name).isArray) this.among = this.listOf(name, value);
+      else if (Array.isArray(value) && !shape.column(name).isArray) this.among = this.listOf(name, value);
       else if (value !== undefined) this.equal.push([name, value]);
     }
   }
 
   get mark(): string {
-    const { entity, form, equal, among, range } = this;
+    const { shape, form, equal, among, range } = this;
     const values = [
       ...equal.map(([, value]) => textOf(value)),
       ...(among?.[1].map(textOf).toSorted() ?? []),
       ...(range ? [range.from, range.to].map(textOf) : []),
     ];
-    return markOf(`${entity.tableName} ${form} ${JSON.stringify(values)}`);
+    return markOf(`${shape.table} ${form} ${JSON.stringify(values)}`);
   }
 
   isPosition({ value }: Position): boolean {
     const { sort } = this;
     if (value === undefined || sort === undefined) return value === sort;
-    return TIMES[normalizedType(this.column(sort))]?.test(value) ?? true;
+    return TIMES[this.shape.column(sort).type]?.test(value) ?? true;
   }
 
   /** A text that lists share whose pages differ by values alone. */
@@ -75,7 +75,7 @@ export class Listing implements Cursors {
   private rangeOf(name: string, range: Range): Range {
     const { sort = 'id' } = this;
     if (name !== sort) this.refuse(`has a range of ${name}, so it must be sorted by that`);
-    if (range.isPrefix && this.column(sort).collation !== 'C')
+    if (range.isPrefix && this.shape.column(sort).metadata.collation !== 'C')
       this.refuse("has no prefixes: give the column the collation 'C', in its migration too", sort);
     return range;
   }
@@ -85,15 +85,10 @@ export class Listing implements Cursors {
     return [name, [...new Map(values.map((value) => [textOf(value), value])).values()]];
   }
 
-  private column(property: string): ColumnMetadata {
-    const column = this.entity.columns.find(({ propertyName }) => propertyName === property);
-    if (!column) throw new TypeError(`${this.entity.name} has no column ${property}`);
-    return column;
-  }
-
   private refuse(reason: string | undefined, property?: string): void {
     if (reason === undefined) return;
-    const what = property === undefined ? `A list of ${this.entity.name}` : `${this.entity.name}.${property}`;
+    const { name } = this.shape.entity;
+    const what = property === undefined ? `A list of ${name}` : `${name}.${property}`;
     throw new TypeError(`${what} ${reason}`);
   }
 }
@@ -153,23 +148,19 @@ const TIMES: Record<string, RegExp> = {
   date: /^(?:\d{4,}-\d\d-\d\d(?: BC)?|-?[Ii]nfinity)$/,
 };
 
-const normalizedType = (column: ColumnMetadata) =>
-  column.entityMetadata.dataSource.driver.normalizeType(column);
-
 /** @throws TypeError for an entity whose lists cannot be sorted by id */
-export function requirePages({ name, primaryColumns: [key, ...more] }: EntityMetadata): void {
+export function requirePages({ entity, keys: [key, ...more] }: Shape): void {
+  const { property, type, metadata } = key!;
   const refuse = (reason: string) => {
-    throw new TypeError(`A list of ${name} has no pages: ${reason}`);
+    throw new TypeError(`A list of ${entity.name} has no pages: ${reason}`);
   };
-  if (more.length > 0 || key?.propertyName !== 'id') return refuse('its key is not a single column `id`');
-  if (key.transformer) refuse('its id has a transformer');
-  const type = normalizedType(key);
+  if (more.length > 0 || property !== 'id') refuse('its key is not a single column `id`');
+  if (metadata.transformer) refuse('its id has a transformer');
   if (!(type in LEAST_KEY)) refuse(`its id is of type ${type}`);
 }
 
 /** Why a column cannot sort a list; undefined if it can. Cursors hold its values exactly as PostgreSQL has them. */
-function whyNotSorted(column: ColumnMetadata): string | undefined {
-  const type = normalizedType(column);
+function whyNotSorted({ type, metadata: column }: ShapeColumn): string | undefined {
   if (!(type in LEAST) || column.isArray) return `is of type ${type}${column.isArray ? '[]' : ''}`;
   if (column.isNullable) return 'can be null';
   if (column.transformer) return 'has a transformer';

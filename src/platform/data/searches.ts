@@ -27,7 +27,7 @@ export class Search implements Cursors {
     query: SelectQueryBuilder<ObjectLiteral> | Sql,
     { sort, order }: SearchOrder,
   ) {
-    requirePages(shape.entity);
+    requirePages(shape);
     if ('sql' in query) [this.sql, this.parameters] = [query.sql, query.parameters ?? []];
     else [this.sql, this.parameters] = query.getQueryAndParameters();
     this.columns = [...sort, 'id'].map((name) => `"search".${quoted(name, shape.entity)}`);

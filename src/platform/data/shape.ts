@@ -25,6 +25,7 @@ export interface ShapeColumn {
   /** PostgreSQL's name of the type, without length or precision. */
   readonly type: string;
   readonly isArray: boolean;
+  readonly metadata: ColumnMetadata;
   /** Conversions of TypeORM before a value is sent and after it is received; undefined if there are none. */
   readonly write?: Convert;
   readonly read?: Convert;
@@ -150,6 +151,7 @@ function shapeOf(column: ColumnMetadata): ShapeColumn {
     sql: quoted(column.databaseName, column.entityMetadata),
     type: CAST[type] ?? type,
     isArray: column.isArray,
+    metadata: column,
     ...(isUnchanged
       ? type === 'timestamp with time zone' && { write: inUtc }
       : {
