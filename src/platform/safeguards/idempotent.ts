@@ -50,7 +50,13 @@ const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
 type Keyed = RawBodyRequest<AuthenticatedRequest>;
 
-type Call = () => Promise<unknown>;
+/** A call of a method by a request with a key. */
+interface Call {
+  readonly keyed: KeyedRequest;
+  readonly request: Keyed;
+  readonly response: Response;
+  readonly method: () => Promise<unknown>;
+}
 
 /**
  * Makes a write with the header happen once: in a transaction that has claimed the key, or by the statement of the `Insert`
@@ -64,18 +70,14 @@ class IdempotencyInterceptor implements NestInterceptor {
     const [request, response] = context.getArgs<[Keyed, Response]>();
     const keyed = keyOf(request);
     if (!keyed) return next.handle();
-    const call = () => lastValueFrom(next.handle() as Observable<unknown>, { defaultValue: undefined });
+    const method = () => lastValueFrom(next.handle() as Observable<unknown>, { defaultValue: undefined });
     const isInsert = request.operation.idempotent === 'insert';
-    return from(this[isInsert ? 'insert' : 'transaction'](keyed, request, response, call));
+    return from(this[isInsert ? 'insert' : 'transaction']({ keyed, request, response, method }));
   }
 
   /** Calls the method in a transaction, or returns what it returned the first time, for the interceptors outside. */
-  private async transaction(
-    keyed: KeyedRequest,
-    request: Keyed,
-    response: Response,
-    call: Call,
-  ): Promise<unknown> {
+  private async transaction(call: Call): Promise<unknown> {
+    const { keyed, request, response, method } = call;
     const { operation } = request;
     const headOf = headSince(response);
     const answerOf = (value: unknown): Answer => {
@@ -85,22 +87,18 @@ class IdempotencyInterceptor implements NestInterceptor {
       // Interceptors may hide what is in the text of an object whose class is unknown.
       return { ...head, body, sent: body === '' || operation.returns ? undefined : null };
     };
-    const outcome = await this.idempotency.transaction(keyed, call, answerOf);
+    const outcome = await this.idempotency.transaction(keyed, method, answerOf);
     if ('stored' in outcome) {
       await requireForBody(request);
-      return this.replay(keyed, outcome.stored, operation, response);
+      return this.replay(call, outcome.stored);
     }
-    this.keepChanges(keyed, response, outcome.answer);
+    this.keepChanges(call, outcome.answer);
     return outcome.value;
   }
 
   /** Makes the row of the `Insert` that the method returns, or returns the row of the first time. */
-  private async insert(
-    keyed: KeyedRequest,
-    request: Keyed,
-    response: Response,
-    call: Call,
-  ): Promise<unknown> {
+  private async insert(call: Call): Promise<unknown> {
+    const { keyed, request, response, method } = call;
     const { operation } = request;
     const headOf = headSince(response);
     let isMade = false;
@@ -109,13 +107,13 @@ class IdempotencyInterceptor implements NestInterceptor {
       const base = addressAbove(request, response) ?? null;
       const head = headOf();
       const outcome = await this.idempotency.insert(keyed, insert as Insert<ObjectLiteral>, head, base);
-      if ('stored' in outcome) return this.replay(keyed, outcome.stored, operation, response)!;
+      if ('stored' in outcome) return this.replay(call, outcome.stored)!;
       const { value } = outcome;
       if (base !== null) response.setHeader('Location', `${base}${(value as { id: string }).id}`);
-      this.keepChanges(keyed, response, { ...head, body: textOf(operation, value, head.status) });
+      this.keepChanges(call, { ...head, body: textOf(operation, value, head.status) });
       return value;
     };
-    const value = await makingDeferred.run(make, call).catch(async (error: unknown) => {
+    const value = await makingDeferred.run(make, method).catch(async (error: unknown) => {
       // A used key comes before any reason for which the request is refused.
       if (!isMade) await this.idempotency.requireUnused(keyed);
       throw error;
@@ -128,12 +126,9 @@ class IdempotencyInterceptor implements NestInterceptor {
    * Sets the status, the headers and the text of a stored answer; returns its value, for the interceptors outside. An earlier
    * release may have stored the body of an answer whose row is stored now.
    */
-  private replay(
-    keyed: KeyedRequest,
-    stored: StoredAnswer,
-    operation: OperationFacts,
-    response: Response,
-  ): object | undefined {
+  private replay(call: Call, stored: StoredAnswer): object | undefined {
+    const { request, response } = call;
+    const { operation } = request;
     const { status, headers, row, sent } = stored;
     response.statusCode = status;
     for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
@@ -142,7 +137,7 @@ class IdempotencyInterceptor implements NestInterceptor {
     const value = row ?? (body === '' ? undefined : valueIn(operation, body));
     // Interceptors make the text again only of a value that is certainly what they got first.
     const isExact = () => row || sent === null || (value && operation.serialize?.(value).text === body);
-    if (typeof sent !== 'string' && isExact()) this.keepChanges(keyed, response, { ...stored, body });
+    if (typeof sent !== 'string' && isExact()) this.keepChanges(call, { ...stored, body });
     else if (sent ?? body) finish(response, status, () => new JsonText(sent ?? body));
     return value;
   }
@@ -151,7 +146,7 @@ class IdempotencyInterceptor implements NestInterceptor {
    * Stores the text of an answer if interceptors, which may change the value itself, have made another one of it than its body; of
    * several that repetitions of one moment make, all answer the first.
    */
-  private keepChanges(keyed: KeyedRequest, response: Response, { status, body, sent }: Answer): void {
+  private keepChanges({ keyed, response }: Call, { status, body, sent }: Answer): void {
     finish(response, status, (json) => {
       const text = json?.text ?? '';
       if (text === body && sent === undefined) return json;
