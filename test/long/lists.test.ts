@@ -16,7 +16,7 @@ import {
   PrimaryColumn,
 } from 'typeorm';
 import type { Direction } from '../../src/platform/api/paging.js';
-import { between, Range, sortText, startingWith } from '../../src/platform/data/listing.js';
+import { between, Range, startingWith } from '../../src/platform/data/listing.js';
 import { FastRepository } from '../../src/platform/data/fast-repository.js';
 import type { Filter, PageOptions } from '../../src/platform/data/values.js';
 import { Transactions } from '../../src/platform/data/transactions.js';
@@ -446,7 +446,8 @@ describe('A list of a large table', () => {
     for (const skip of [0, total >> 1, total - PAGE]) {
       const options = { where, order: { [sort]: order, id: order }, skip: skip - 1, take: 1 };
       const [before] = skip === 0 ? [] : await rows.find(options);
-      const value = sort === 'id' ? '' : `:${sortText(before?.[sort as Sort])}`;
+      const sorted: unknown = before?.[sort as Sort];
+      const value = sort === 'id' ? '' : `:${sorted instanceof Date ? sorted.toISOString() : String(sorted)}`;
       const cursor = before && Buffer.from(`${mark}:${before.id}${value}`).toString('base64url');
       sent.length = 0;
       const page = await rows.page(filter, { limit: PAGE, cursor, ...asking });

@@ -10,7 +10,7 @@ import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, type ObjectLiteral, PrimaryGeneratedColumn } from 'typeorm';
 import { Events } from './events.js';
 import { FastRepository } from './fast-repository.js';
-import { requireShape, whyNoShape } from './shape.js';
+import { requireShape } from './shape.js';
 import { Transactions } from './transactions.js';
 import { requireConstraints } from './violations.js';
 
@@ -21,22 +21,6 @@ const IS_INJECTED = Symbol('has a FastRepository');
 export function InjectFastRepository(entity: Type): ParameterDecorator & PropertyDecorator {
   Reflect.defineMetadata(IS_INJECTED, true, entity);
   return Inject(tokenOf(entity));
-}
-
-/** Whether a service injects the repository of this very class, not that of a class which it extends. */
-const isInjected = (entity: object) => Reflect.hasOwnMetadata(IS_INJECTED, entity);
-
-/** @throws OperatorError if a service injects the `FastRepository` of an entity that cannot have one */
-function repositoryOf(
-  entity: Type<ObjectLiteral>,
-  database: DataSource,
-): FastRepository<ObjectLiteral> | null {
-  const isPlain = whyNoShape(database.getMetadata(entity)) === undefined;
-  if (!isPlain && !isInjected(entity)) return null;
-  const rows = new FastRepository(entity, database.manager);
-  // Reads the shape at the start, so that a problem ends the start and not the first request.
-  void rows.shape;
-  return rows;
 }
 
 /** Provides transactions and events to every module, and repositories to features. */
@@ -61,7 +45,7 @@ export class DataModule implements OnApplicationBootstrap {
     const providers = entities.map((entity) => ({
       provide: tokenOf(entity),
       inject: [DataSource],
-      useFactory: (database: DataSource) => repositoryOf(entity, database),
+      useFactory: (database: DataSource) => new FastRepository(entity, database.manager),
     }));
     return {
       module: DataFeatureModule,
@@ -72,12 +56,16 @@ export class DataModule implements OnApplicationBootstrap {
   }
 
   /**
-   * @throws OperatorError for a `violation` of a constraint that does not exist, and for an entity with a `FastRepository` to
-   * which a provider has subscribed since
+   * Checks the entities once providers have subscribed to them.
+   * @throws OperatorError for one whose `FastRepository` a service injects, and that cannot have one; for a `violation` of a
+   * constraint that does not exist
    */
   async onApplicationBootstrap(): Promise<void> {
-    for (const entity of this.database.entityMetadatas)
-      if (typeof entity.target === 'function' && isInjected(entity.target)) requireShape(entity);
+    for (const entity of this.database.entityMetadatas) {
+      const { target } = entity;
+      // Of this very class, not of one which it extends.
+      if (typeof target === 'function' && Reflect.hasOwnMetadata(IS_INJECTED, target)) requireShape(entity);
+    }
     // Commands set no `statement_timeout`, and report an outdated schema themselves.
     const { statement_timeout: timeout } =
       (this.database.options as { extra?: { statement_timeout?: number } }).extra ?? {};

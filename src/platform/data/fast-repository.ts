@@ -8,7 +8,7 @@ import {
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, decodeCursor, type ErrorCode, Page } from '../api/index.js';
 import { Connections, type Row, SharedLookUps, type Sql } from '../database/index.js';
-import { isExactKey, Listing, type Order } from './listing.js';
+import { Listing, type Order } from './listing.js';
 import { Pages } from './pages.js';
 import { Search, type SearchOrder } from './searches.js';
 import { convert, namesOf, requireValues, Shape, written } from './shape.js';
@@ -114,17 +114,34 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return this.inTransaction(async () => {
       const found = await this.select(where, true);
       if (!found) throw new ApiError(missing);
-      const { row, changes, key } = await edit<Entity>(this.shape, found, work);
-      if (Object.keys(changes).length === 0) return row;
-      return Object.assign(row, (await this.updateRows(key, changes))[0]);
+      const { shape } = this;
+      const [before, row] = [shape.hydrate(found), shape.hydrate(found)];
+      // As the values are sent, and before `work`: an instance may hide its state, or be changed in place.
+      const sent = written(shape.columns, before);
+      await work(row as Entity);
+      const changes: ObjectLiteral = {};
+      for (const [i, column] of shape.columns.entries()) {
+        const { property } = column;
+        // Undefined leaves the stored value.
+        if (row[property] === undefined) {
+          if (before[property] !== undefined) row[property] = before[property];
+        } else if (!isDeepStrictEqual(convert(column, row[property]), sent[i]))
+          changes[property] = row[property];
+      }
+      if (Object.keys(changes).length === 0) return row as Entity;
+      const key = Object.fromEntries(
+        shape.keys.map(({ property }) => [property, before[property] as unknown]),
+      );
+      const [changed] = await this.updateRows(key as Which<Entity>, changes as Values<Entity>);
+      return Object.assign(row as Entity, changed);
     });
   }
 
   /**
    * One page of the rows that match a filter, in the order of their ids or of another property, whose values are not null
-   * and do not change. A page starts after a row, not at an offset, so each costs the same at any depth, and rows that are
-   * added or change meanwhile neither repeat an item nor hide one. The list needs an index on the properties of the filter
-   * that have one value or several, in their order, then on its sort property, then on the id: a number or a UUID.
+   * and do not change. A page starts after a row, so each costs the same at any depth, and rows that come or change meanwhile
+   * neither repeat an item nor hide one. The list needs an index on the properties of the filter that have one value or
+   * several, in their order, then on its sort property, then on the id: a number or a UUID.
    * @throws ApiError `invalid_cursor`; TypeError for a list that cannot have such pages
    */
   async page<Item extends Entity & { id: string }>(
@@ -133,7 +150,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     { limit, cursor, ...order }: PageOptions<Item>,
   ): Promise<Page<Item>> {
     const { shape } = this;
-    const list = new Listing(this.metadata, filter, order as Order);
+    const list = new Listing(shape, filter, order as Order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, list);
     const slice = await this.table.pages.read(this.current, list, { limit, after });
     return new Page(slice, list, (row) => shape.hydrate(row as unknown[]) as Item);
@@ -141,10 +158,8 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /**
    * One page of the rows that a query of TypeORM's builder, or of SQL, finds by their `id`, each once, in the order of
-   * other columns that it selects (`sort`) and of the id: a search by words, by likeness, or by values of other tables. No
-   * value of these may be NULL. A page starts after the values of a row, not at an offset. A row whose values change
-   * between two pages moves, and may come twice or not at all. The query decides the cost of a page: it sorts every row
-   * that it finds, so let an index find few.
+   * other columns that it selects (`sort`), never NULL, and of the id. A row whose values change between two pages may come
+   * twice or not at all. Each page sorts every row that the query finds, so let an index find few.
    * @throws ApiError `invalid_cursor`, also for a cursor of other words, another query or another order
    */
   async pageOf<Item extends Entity & { id: string }>(
@@ -153,21 +168,9 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     { limit, cursor, ...order }: Pick<PageOptions<Item>, 'limit' | 'cursor'> & SearchOrder,
   ): Promise<Page<Item>> {
     const { shape, current } = this;
-    const search = new Search(this.metadata, query, order);
+    const search = new Search(shape, query, order);
     const after = cursor === undefined ? undefined : decodeCursor(cursor, search);
-    const found = await search.find(this.table.connections, current, { limit, after });
-    const shown = found.slice(0, limit);
-    const ids = shown.map(({ id }) => id);
-    const byIds = new Listing(this.metadata, { id: ids }, {});
-    const read =
-      ids.length > 0 ? await this.table.pages.read(current, byIds, { limit: ids.length }) : { rows: [] };
-    const key = shape.selected.indexOf(shape.keys[0]!);
-    const byId = new Map(read.rows.map((row) => [String((row as unknown[])[key]), row]));
-    // A row that was deleted meanwhile is missing.
-    const slice = {
-      rows: ids.map((id) => byId.get(id)).filter((row) => row !== undefined),
-      last: found.length > limit ? shown.at(-1)!.position : undefined,
-    };
+    const slice = await search.read(this.table.connections, current, { limit, after });
     return new Page(slice, search, (row) => shape.hydrate(row as unknown[]) as Item);
   }
 
@@ -254,7 +257,7 @@ function tableOf(entity: EntityMetadata): Table {
 
 function lookUpsOf(shape: Shape, connections: Connections): SharedLookUps<Row> | undefined {
   const [key, ...more] = shape.keys;
-  const isText = !key!.isArray && !key!.read && (key!.type === 'bigint' || key!.type === 'uuid');
+  const isText = !key!.isArray && !key!.read && key!.type in EXACT_KEYS;
   if (more.length > 0 || !isText) return undefined;
   const { manager } = shape.entity.dataSource;
   const place = shape.selected.indexOf(key!);
@@ -278,32 +281,15 @@ function batchesOf(shape: Shape, rows: readonly ObjectLiteral[]): ObjectLiteral[
   );
 }
 
+/** Keys as PostgreSQL writes them, so that no other text names the same row. Longer digits might be no bigint. */
+const EXACT_KEYS: Record<string, RegExp> = {
+  bigint: /^(?:0|-?[1-9]\d{0,17})$/,
+  uuid: /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/,
+};
+
 /** The id of a look-up by id alone; undefined if PostgreSQL spells the id in another way. */
 function idIn({ keys: [key] }: Shape, where: ObjectLiteral): string | undefined {
   const value: unknown = where[key!.property];
-  return Object.keys(where).length === 1 && isExactKey(key!.type, value) ? value : undefined;
-}
-
-/** Has `work` set properties of a row; returns the entity, the changed values, and the key that the row had. */
-async function edit<Entity extends ObjectLiteral>(
-  shape: Shape,
-  found: Row,
-  work: (row: Entity) => unknown,
-): Promise<{ row: Entity; changes: Values<Entity>; key: Which<Entity> }> {
-  const [before, row] = [shape.hydrate(found), shape.hydrate(found)];
-  const { columns } = shape;
-  // As they are written, and before `work`: an instance may hide its state, or be changed in place.
-  const writtenBefore = columns.map((column) => convert(column, before[column.property]));
-  await work(row as Entity);
-  const changes: ObjectLiteral = {};
-  for (const [i, column] of columns.entries()) {
-    const { property } = column;
-    // Undefined leaves the stored value.
-    if (row[property] === undefined) {
-      if (before[property] !== undefined) row[property] = before[property];
-    } else if (!isDeepStrictEqual(convert(column, row[property]), writtenBefore[i]))
-      changes[property] = row[property];
-  }
-  const key = Object.fromEntries(shape.keys.map(({ property }) => [property, before[property] as unknown]));
-  return { row: row as Entity, changes: changes as Values<Entity>, key: key as Which<Entity> };
+  const isAlone = Object.keys(where).length === 1 && typeof value === 'string';
+  return isAlone && EXACT_KEYS[key!.type]!.test(value) ? value : undefined;
 }

@@ -1,14 +1,20 @@
-import { LRUCache } from 'lru-cache';
 import { hash } from 'node:crypto';
-import type { EntityMetadata, ObjectLiteral } from 'typeorm';
-import type { ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
-import { type Cursors, type Direction, isPlainText, type Position } from '../api/index.js';
-
-/** The marks of recent lists: a look-up takes a tenth of the time of a hash. */
-const marks = new LRUCache<string, string>({ max: 1_000 });
+import type { ObjectLiteral } from 'typeorm';
+import { ApiError, type Cursors, type Direction, type Position } from '../api/index.js';
+import { codeOf } from '../database/index.js';
+import type { Shape, ShapeColumn } from './shape.js';
 
 /** A short text that stands for a list in its cursors. */
 export const markOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 12);
+
+/** SQLSTATE class "data exception": a value that is none of the type of its column. */
+const NO_VALUE = /^22/;
+
+/** Refuses a position with a value that no row can have: the first page was read with all other values. */
+export function invalidCursor(cause: unknown): never {
+  if (!NO_VALUE.test(codeOf(cause) ?? '')) throw cause;
+  throw new ApiError('invalid_cursor', undefined, { cause });
+}
 
 export interface Order {
   readonly sort?: string;
@@ -27,37 +33,35 @@ export class Listing implements Cursors {
 
   /** @throws TypeError for a list whose pages would not cost the same at any depth, whatever the indexes */
   constructor(
-    private readonly entity: EntityMetadata,
+    private readonly shape: Shape,
     filter: ObjectLiteral,
     { sort = 'id', order }: Order,
   ) {
-    this.refuse(whyNoPages(entity));
+    requirePages(shape);
     this.isDescending = order === 'desc';
-    if (sort !== 'id') this.refuse(whyNotSorted(this.column((this.sort = sort))), sort);
+    if (sort !== 'id') this.refuse(whyNotSorted(shape.column((this.sort = sort))), sort);
     for (const name of Object.keys(filter)) {
       const value: unknown = filter[name];
       if (value instanceof Range) this.range = this.rangeOf(name, value);
-      else if (Array.isArray(value) && !this.column(name).isArray) this.among = this.listOf(name, value);
+      else if (Array.isArray(value) && !shape.column(name).isArray) this.among = this.listOf(name, value);
       else if (value !== undefined) this.equal.push([name, value]);
     }
   }
 
   get mark(): string {
-    const { text } = this;
-    const mark = marks.get(text) ?? markOf(text);
-    marks.set(text, mark);
-    return mark;
+    const { shape, form, equal, among, range } = this;
+    const values = [
+      ...equal.map(([, value]) => textOf(value)),
+      ...(among?.[1].map(textOf).toSorted() ?? []),
+      ...(range ? [range.from, range.to].map(textOf) : []),
+    ];
+    return markOf(`${shape.table} ${form} ${JSON.stringify(values)}`);
   }
 
-  isPosition({ id, value }: Position): boolean {
+  isPosition({ value }: Position): boolean {
     const { sort } = this;
-    if (!isKeyText(this.typeOf('id'), id) || (value === undefined) !== (sort === undefined)) return false;
-    return value === undefined || sortValue(this.typeOf(sort!), value) !== undefined;
-  }
-
-  /** The values of a position, as parameters of a statement. */
-  valuesOf({ id, value }: Position): unknown[] {
-    return value === undefined ? [id] : [sortValue(this.typeOf(this.sort!), value), id];
+    if (value === undefined || sort === undefined) return value === sort;
+    return TIMES[this.shape.column(sort).type]?.test(value) ?? true;
   }
 
   /** A text that lists share whose pages differ by values alone. */
@@ -68,20 +72,10 @@ export class Listing implements Cursors {
     return `${names.join()} ${among?.[0] ?? ''} ${ends?.join() ?? ''} ${sort} ${isDescending}`;
   }
 
-  /** A text that no other list has. */
-  private get text(): string {
-    const { entity, equal, among, range, sort = 'id', isDescending } = this;
-    const parts = equal.map(([name, value]) => `${name}=${textOf(value)}`);
-    if (among) parts.push(`${among[0]} in ${JSON.stringify(among[1].map(textOf).toSorted())}`);
-    if (range) parts.push(`${sort} in ${textOf([range.from, range.to].map((bound) => bound ?? null))}`);
-    if (parts.length > 1) parts.sort();
-    return `${entity.tableName} by ${sort}${isDescending ? ' down' : ''}\0${parts.join('\0')}`;
-  }
-
   private rangeOf(name: string, range: Range): Range {
     const { sort = 'id' } = this;
     if (name !== sort) this.refuse(`has a range of ${name}, so it must be sorted by that`);
-    if (range.isPrefix && this.column(sort).collation !== 'C')
+    if (range.isPrefix && this.shape.column(sort).metadata.collation !== 'C')
       this.refuse("has no prefixes: give the column the collation 'C', in its migration too", sort);
     return range;
   }
@@ -91,19 +85,10 @@ export class Listing implements Cursors {
     return [name, [...new Map(values.map((value) => [textOf(value), value])).values()]];
   }
 
-  private typeOf(property: string): string {
-    return this.entity.dataSource.driver.normalizeType(this.column(property));
-  }
-
-  private column(property: string): ColumnMetadata {
-    const column = this.entity.columns.find(({ propertyName }) => propertyName === property);
-    if (!column) throw new TypeError(`${this.entity.name} has no column ${property}`);
-    return column;
-  }
-
   private refuse(reason: string | undefined, property?: string): void {
     if (reason === undefined) return;
-    const what = property === undefined ? `A list of ${this.entity.name}` : `${this.entity.name}.${property}`;
+    const { name } = this.shape.entity;
+    const what = property === undefined ? `A list of ${name}` : `${name}.${property}`;
     throw new TypeError(`${what} ${reason}`);
   }
 }
@@ -141,40 +126,41 @@ function successorOf(prefix: string): string | undefined {
   return String.fromCodePoint(...points, next);
 }
 
-/** The least and the greatest id of each type that pages support. */
-const KEY_BOUNDS: Record<string, readonly [least: string, most: string]> = {
-  bigint: ['-9223372036854775808', '9223372036854775807'],
-  integer: ['-2147483648', '2147483647'],
-  smallint: ['-32768', '32767'],
-  uuid: ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'],
+/** The least id of each type that pages support. */
+const LEAST_KEY: Record<string, string> = {
+  bigint: '-9223372036854775808',
+  integer: '-2147483648',
+  smallint: '-32768',
+  uuid: '00000000-0000-0000-0000-000000000000',
 };
 /** The least value of each type that a list can be sorted by. */
 export const LEAST: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(Object.entries(KEY_BOUNDS).map(([type, [least]]) => [type, least])),
+  ...LEAST_KEY,
   text: '',
   'character varying': '',
   'timestamp with time zone': '-infinity',
   date: '-infinity',
 };
 
-/** PostgreSQL's least timestamp, in the year 4713 BC. */
-const POSTGRES_MIN_MS = -210_866_803_200_000;
+/** How cursors write times, for which PostgreSQL reads other texts too. */
+const TIMES: Record<string, RegExp> = {
+  'timestamp with time zone': /^(?:(?:[+-]\d\d)?\d{4}-\d\d-\d\dT[\d:.]{12}Z|-?Infinity)$/,
+  date: /^(?:\d{4,}-\d\d-\d\d(?: BC)?|-?[Ii]nfinity)$/,
+};
 
-const DIGITS = /^(?:0|-?[1-9]\d{0,18})$/;
-const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/;
-
-/** Why lists of an entity cannot be sorted by id; undefined if they can. */
-function whyNoPages({ primaryColumns, dataSource }: EntityMetadata): string | undefined {
-  const [key, ...more] = primaryColumns;
-  if (more.length > 0 || key?.propertyName !== 'id') return 'its key is not a single column `id`';
-  if (key.transformer) return 'its id has a transformer';
-  const type = dataSource.driver.normalizeType(key);
-  return type in KEY_BOUNDS ? undefined : `its id is of type ${type}`;
+/** @throws TypeError for an entity whose lists cannot be sorted by id */
+export function requirePages({ entity, keys: [key, ...more] }: Shape): void {
+  const { property, type, metadata } = key!;
+  const refuse = (reason: string) => {
+    throw new TypeError(`A list of ${entity.name} has no pages: ${reason}`);
+  };
+  if (more.length > 0 || property !== 'id') refuse('its key is not a single column `id`');
+  if (metadata.transformer) refuse('its id has a transformer');
+  if (!(type in LEAST_KEY)) refuse(`its id is of type ${type}`);
 }
 
 /** Why a column cannot sort a list; undefined if it can. Cursors hold its values exactly as PostgreSQL has them. */
-function whyNotSorted(column: ColumnMetadata): string | undefined {
-  const type = column.entityMetadata.dataSource.driver.normalizeType(column);
+function whyNotSorted({ type, metadata: column }: ShapeColumn): string | undefined {
   if (!(type in LEAST) || column.isArray) return `is of type ${type}${column.isArray ? '[]' : ''}`;
   if (column.isNullable) return 'can be null';
   if (column.transformer) return 'has a transformer';
@@ -183,46 +169,8 @@ function whyNotSorted(column: ColumnMetadata): string | undefined {
   return isTooFine ? 'is finer than a millisecond: give it `precision: 3`' : undefined;
 }
 
-/** A sort value as text, for a cursor. */
-export function sortText(value: unknown): string {
-  return value instanceof Date ? value.toISOString() : String(value);
-}
-
-const INFINITE = /^-?Infinity$/;
-
-/** The sort value of a text from a cursor; undefined if the text is none of the type. */
-function sortValue(type: string, text: string): string | Date | undefined {
-  if (type in KEY_BOUNDS) return isKeyText(type, text) ? text : undefined;
-  if (type === 'text' || type === 'character varying') return isPlainText(text) ? text : undefined;
-  if (INFINITE.test(text)) return text;
-  const time = new Date(text);
-  const isExact = time.getTime() >= POSTGRES_MIN_MS && time.toISOString().startsWith(text);
-  if (type === 'date') return isExact && text.length === 10 ? text : undefined;
-  return isExact && text.endsWith('Z') ? time : undefined;
-}
-
-/** Whether a text is a key of a type, as PostgreSQL spells it. */
-function isKeyText(type: string, text: string): boolean {
-  const bounds = KEY_BOUNDS[type]!;
-  if (type === 'uuid') return UUID.test(text);
-  return DIGITS.test(text) && BigInt(text) >= BigInt(bounds[0]) && BigInt(text) <= BigInt(bounds[1]);
-}
-
-/** Whether a text is an id of an entity. @throws TypeError if its lists cannot be sorted by id */
-export function isKeyOf(entity: EntityMetadata, text: string): boolean {
-  const reason = whyNoPages(entity);
-  if (reason !== undefined) throw new TypeError(`A list of ${entity.name} has no pages: ${reason}`);
-  return isKeyText(entity.dataSource.driver.normalizeType(entity.primaryColumns[0]!), text);
-}
-
-/** Whether a value is a key exactly as PostgreSQL writes it: no other text names the same row. */
-export function isExactKey(type: string, value: unknown): value is string {
-  return (type === 'bigint' || type === 'uuid') && typeof value === 'string' && isKeyText(type, value);
-}
-
-/** A text that no other value of the column has. */
+/** A text that no other value of the column has: no text in PostgreSQL has a NUL. */
 export function textOf(value: unknown): string {
-  // The text `null` differs from NULL by a NUL, which no text in PostgreSQL has.
-  if (value === 'null') return 'null\0';
+  if (value === null) return '\0';
   return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | bigint | boolean}`;
 }

@@ -9,7 +9,7 @@ import {
   withoutDeadline,
 } from '../database/index.js';
 import { currentWork, NOBODY } from '../process/index.js';
-import { LEAST, type Listing, sortText, textOf } from './listing.js';
+import { invalidCursor, LEAST, type Listing, textOf } from './listing.js';
 import { convert, type Shape, type ShapeColumn } from './shape.js';
 import { hiddenList, select } from './sql.js';
 import type { PageStart } from './values.js';
@@ -33,27 +33,30 @@ export class Pages {
 
   async read(manager: EntityManager, list: Listing, place: PageStart): Promise<Slice> {
     const { connections } = this;
-    const { limit } = place;
-    const form = `${list.form} ${stepOf(limit)} ${place.after !== undefined}`;
+    const { limit, after } = place;
+    const form = `${list.form} ${stepOf(limit)} ${after !== undefined}`;
     const { statement, parameters } = this.written.getOrInsertComputed(form, () =>
       writePage(this.shape, list, place),
     );
-    const values = parameters.map((parameter) => parameter(list, place.after));
-    const read = async () => this.cut(list, await connections.runList(manager, statement, values), limit);
+    const values = parameters.map((parameter) => parameter(list, after));
+    const read = async () => {
+      const rows = connections.runList(manager, statement, values);
+      return this.cut(list, await (after ? rows.catch(invalidCursor) : rows), limit);
+    };
     const work = currentWork.getStore();
     // In a transaction, or in an operation with connections of its own.
     if (manager.queryRunner || work?.hasOwnTime) return read();
-    const pool = connections.primary;
+    const { quota } = connections.primary;
     const payers = work?.payers ?? NOBODY;
     // Nobody else waits with payers that have all the connections they may have.
-    const own = pool.isFull(payers) ? payers.join() : '';
+    const own = quota.isFull(payers) ? payers.join() : '';
     const question = `${own} ${form} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
     if (!shared) {
       shared = new SharedRead((all) => {
-        const fewest = [...all].reduce((one, other) => (pool.held(other) < pool.held(one) ? other : one));
+        const fewest = [...all].reduce((one, other) => (quota.held(other) < quota.held(one) ? other : one));
         // Whoever asks from now on starts another read.
-        if (!own && pool.isFull(fewest)) this.shared.delete(question);
+        if (!own && quota.isFull(fewest)) this.shared.delete(question);
         return withoutDeadline(read, fewest);
       });
       this.shared.set(question, shared);
@@ -73,8 +76,17 @@ export class Pages {
     if (sort === undefined) return { id };
     const column = this.shape.column(sort);
     const value = row[selected.indexOf(column)];
-    return { id, value: sortText(column.read ? column.read(value) : value) };
+    const exact = column.read ? column.read(value) : value;
+    return { id, value: exact instanceof Date ? exact.toISOString() : String(exact) };
   }
+}
+
+/** The sort value in a position; a time as a `Date`, as PostgreSQL does not read every year that `toISOString` writes. */
+function sortValue({ type }: ShapeColumn, { value = '' }: Position): unknown {
+  if (type !== 'timestamp with time zone') return value;
+  const time = new Date(value);
+  // PostgreSQL refuses other texts, such as the 30th of February.
+  return !Number.isNaN(time.getTime()) && time.toISOString() === value ? time : value;
 }
 
 /** The value of a parameter, in any list of the same form. */
@@ -178,7 +190,9 @@ function bounds(
   const end = (value: Parameter) => [...head, write(order[0]!, value), ...least.slice(1)];
   const start = after && [
     ...head,
-    ...order.map((column, i) => write(column, (other, from) => other.valuesOf(from!)[i])),
+    ...order.map((column) =>
+      write(column, (_list, from) => (column === order.at(-1) ? from!.id : sortValue(column, from!))),
+    ),
   ];
   const { from, to } = range ?? {};
   // A page that starts after a row needs no other bound on that side.

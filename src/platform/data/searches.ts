@@ -1,7 +1,9 @@
-import type { EntityManager, EntityMetadata, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
-import { ApiError, type Cursors, type Direction, isPlainText, type Position } from '../api/index.js';
-import { codeOf, type Connections, type Sql } from '../database/index.js';
-import { isKeyOf, markOf, textOf } from './listing.js';
+import type { EntityManager, ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import type { Cursors, Direction, Position, Slice } from '../api/index.js';
+import type { Connections, Sql } from '../database/index.js';
+import { invalidCursor, markOf, requirePages, textOf } from './listing.js';
+import { quoted, type Shape } from './shape.js';
+import { select } from './sql.js';
 import type { PageStart } from './values.js';
 
 export interface SearchOrder {
@@ -11,14 +13,6 @@ export interface SearchOrder {
   readonly order?: Direction;
 }
 
-interface Found {
-  readonly id: string;
-  readonly position: Position;
-}
-
-/** SQLSTATE class "data exception": a value that is none of the type of its column. */
-const NO_VALUE = /^22/;
-
 /** The rows that a query of a feature finds, in the order of columns that it computes. */
 export class Search implements Cursors {
   readonly mark: string;
@@ -27,63 +21,67 @@ export class Search implements Cursors {
   private readonly columns: readonly string[];
   private readonly isDescending: boolean;
 
+  /** @throws TypeError for an entity whose lists have no pages */
   constructor(
-    private readonly entity: EntityMetadata,
+    private readonly shape: Shape,
     query: SelectQueryBuilder<ObjectLiteral> | Sql,
     { sort, order }: SearchOrder,
   ) {
+    requirePages(shape);
     if ('sql' in query) [this.sql, this.parameters] = [query.sql, query.parameters ?? []];
     else [this.sql, this.parameters] = query.getQueryAndParameters();
-    this.columns = [...sort, 'id'].map((name) => `"search".${entity.dataSource.driver.escape(name)}`);
+    this.columns = [...sort, 'id'].map((name) => `"search".${quoted(name, shape.entity)}`);
     this.isDescending = order === 'desc';
     const { sql, parameters, columns, isDescending } = this;
     this.mark = markOf(JSON.stringify([sql, parameters.map(textOf), columns, isDescending]));
   }
 
-  isPosition({ id, value }: Position): boolean {
-    return isKeyOf(this.entity, id) && this.valuesIn(value)?.length === this.columns.length - 1;
+  isPosition({ value }: Position): boolean {
+    return this.valuesIn(value)?.length === this.columns.length - 1;
   }
 
-  /** Finds the rows of a page and one more. @throws ApiError `invalid_cursor`, QueryFailedError */
-  async find(
-    connections: Connections,
-    manager: EntityManager,
-    { limit, after }: PageStart,
-  ): Promise<Found[]> {
-    const { sql, parameters, columns, isDescending } = this;
+  /** Reads the rows of a page. @throws ApiError `invalid_cursor`, QueryFailedError */
+  async read(connections: Connections, manager: EntityManager, { limit, after }: PageStart): Promise<Slice> {
+    const { parameters, columns } = this;
     const values = after ? [...this.valuesIn(after.value)!, after.id] : [];
-    const places = values.map((_value, i) => `$${parameters.length + i + 1}`);
-    const beyond = after
-      ? ` WHERE (${columns.join(', ')}) ${isDescending ? '<' : '>'} (${places.join(', ')})`
-      : '';
-    const order = columns.map((column) => `${column}${isDescending ? ' DESC' : ''}`).join(', ');
-    const texts = columns.map((column) => `${column}::text`).join(', ');
-    const text = `SELECT ${texts} FROM (${sql}) AS "search"${beyond} ORDER BY ${order} LIMIT ${limit + 1}`;
-    const all = [...parameters, ...values];
     // Without a name: a feature may send any number of texts, and their words deserve a plan of their own.
-    const rows = await connections
-      .runList(manager, connections.statement(text), all)
-      .catch((error: unknown) => {
-        // The first page was read with all values but these.
-        if (after && NO_VALUE.test(codeOf(error) ?? ''))
-          throw new ApiError('invalid_cursor', undefined, { cause: error });
-        throw error;
-      });
-    return rows.map((row) => this.foundIn(row));
+    const statement = connections.statement(this.write(values.length, limit));
+    const read = connections.runList(manager, statement, [...parameters, ...values]);
+    const found = await (after ? read.catch(invalidCursor) : read);
+    const positions = found.slice(0, limit).map((row) => this.positionIn(row.slice(0, columns.length)));
+    const rows = found.slice(0, limit).map((row) => row.slice(columns.length));
+    const key = this.shape.selected.indexOf(this.shape.keys[0]!);
+    return {
+      // A row that the table does not have, or that was soft-deleted, is missing.
+      rows: rows.filter((row) => row[key] !== null),
+      last: found.length > limit ? positions.at(-1) : undefined,
+    };
   }
 
-  private foundIn(row: unknown[]): Found {
-    const missing = row.indexOf(null);
+  /** The values of the order as texts, then the columns of the row: of a page and one row more. */
+  private write(count: number, limit: number): string {
+    const { sql, parameters, shape, columns, isDescending } = this;
+    const places = Array.from({ length: count }, (_value, i) => `$${parameters.length + i + 1}`).join(', ');
+    const beyond = count > 0 ? ` WHERE (${columns.join(', ')}) ${isDescending ? '<' : '>'} (${places})` : '';
+    const order = `ORDER BY ${columns.map((column) => `${column}${isDescending ? ' DESC' : ''}`).join(', ')}`;
+    const page = `SELECT * FROM (${sql}) AS "search"${beyond} ${order} LIMIT ${limit + 1}`;
+    const texts = columns.map((column) => `${column}::text`).join(', ');
+    const [key] = shape.keys;
+    const rows = select(shape, [`${key!.sql} = CAST("search"."id" AS ${key!.type})`]);
+    return `SELECT ${texts}, "row".* FROM (${page}) AS "search" LEFT JOIN LATERAL (${rows}) AS "row" ON true ${order}`;
+  }
+
+  private positionIn(values: readonly unknown[]): Position {
+    const missing = values.indexOf(null);
     if (missing >= 0)
       throw new TypeError(`A search must have a value of ${this.columns[missing]} in every row`);
-    const id = row.at(-1) as string;
-    return { id, position: { id, value: JSON.stringify(row.slice(0, -1)) } };
+    return { id: values.at(-1) as string, value: JSON.stringify(values.slice(0, -1)) };
   }
 
-  private valuesIn(value = ''): string[] | undefined {
+  private valuesIn(value = ''): unknown[] | undefined {
     try {
       const values = JSON.parse(value) as unknown;
-      return Array.isArray(values) && values.every(isPlainText) ? values : undefined;
+      return Array.isArray(values) ? values : undefined;
     } catch {
       return undefined;
     }

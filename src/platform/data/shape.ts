@@ -25,6 +25,7 @@ export interface ShapeColumn {
   /** PostgreSQL's name of the type, without length or precision. */
   readonly type: string;
   readonly isArray: boolean;
+  readonly metadata: ColumnMetadata;
   /** Conversions of TypeORM before a value is sent and after it is received; undefined if there are none. */
   readonly write?: Convert;
   readonly read?: Convert;
@@ -150,6 +151,7 @@ function shapeOf(column: ColumnMetadata): ShapeColumn {
     sql: quoted(column.databaseName, column.entityMetadata),
     type: CAST[type] ?? type,
     isArray: column.isArray,
+    metadata: column,
     ...(isUnchanged
       ? type === 'timestamp with time zone' && { write: inUtc }
       : {
@@ -212,7 +214,7 @@ export function requireShape(entity: EntityMetadata): void {
 }
 
 /** Why an entity is more than the columns of one table that `shapeOf` can convert as TypeORM does; undefined if it is not. */
-export function whyNoShape(entity: EntityMetadata): string | undefined {
+function whyNoShape(entity: EntityMetadata): string | undefined {
   const { embeddeds, eagerRelations, lazyRelations, listeners, inheritancePattern, treeType } = entity;
   if (typeof entity.target !== 'function') return 'it is not a class';
   if (embeddeds.length > 0) return `${embeddeds[0]!.propertyName} is embedded`;

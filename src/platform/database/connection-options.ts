@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import type { ClientBase, ClientConfig, PoolConfig } from 'pg';
 import {
   AdvancedConsoleLogger,
@@ -9,15 +10,30 @@ import {
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '../../config.js';
 import type { ConnectionOptions } from './connections.js';
-import { lendingPg, type Slow } from './lent-pool.js';
+import { lendingPg } from './lent-pool.js';
 import { CHECK_CLIENT, LIMITS, prepareSession, TIMEOUTS } from './session-settings.js';
 import { answered503 } from './unavailable.js';
+
+/**
+ * Sends in one packet the statements of a transaction that do not wait for each other: `pg` corks the socket for each, and Node
+ * advises to uncork in the next tick. A keyed change of an order takes six writes instead of eight, of some 20 µs each.
+ */
+class PacketSocket extends Socket {
+  override uncork(): void {
+    process.nextTick(() => super.uncork());
+  }
+}
 
 /**
  * Options of all pools but that of slow operations. With `pipeline`, the statements of a transaction need not wait for each
  * other.
  */
-const COMMON = { keepAlive: true, pipeline: true, onConnect: (client: ClientBase) => prepareSession(client) };
+const COMMON = {
+  keepAlive: true,
+  pipeline: true,
+  stream: () => new PacketSocket(),
+  onConnect: (client: ClientBase) => prepareSession(client),
+};
 
 /** TypeORM tells its logger of each failed statement before it wraps the error of `pg`, with all properties of that. */
 class StatementFailures extends AdvancedConsoleLogger {
@@ -28,7 +44,6 @@ class StatementFailures extends AdvancedConsoleLogger {
 
 /** The options of the connections for requests: the pool of TypeORM to the primary, and pools to replicas. */
 export function poolOptions(config: Config): ConnectionOptions {
-  const { DATABASE_URL, DATABASE_REPLICA_URLS, DATABASE_PREPARED_STATEMENTS } = config;
   const pool = {
     ...COMMON,
     max: config.DATABASE_POOL_SIZE,
@@ -37,15 +52,27 @@ export function poolOptions(config: Config): ConnectionOptions {
     ...LIMITS,
   };
   return {
-    type: 'postgres',
-    driver: lendingPg(),
-    url: DATABASE_URL,
-    applicationName: 'petstore',
+    ...optionsOf(config, 'petstore', pool),
     logger: new StatementFailures(),
     connectTimeoutMS: TIMEOUTS.connect,
+    replicaPools: (config.DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) => replicaPool(pool, url)),
+  };
+}
+
+/** The options of a command, which waits patiently for a busy server: no client waits for an answer. */
+export function commandOptions(config: Config): ConnectionOptions {
+  const options = optionsOf(config, 'petstore-command', { ...COMMON, max: 1 });
+  return { ...options, connectTimeoutMS: TIMEOUTS.start };
+}
+
+function optionsOf(config: Config, applicationName: string, pool: PoolConfig): ConnectionOptions {
+  return {
+    type: 'postgres',
+    driver: lendingPg(),
+    url: config.DATABASE_URL,
+    applicationName,
     extra: { ...pool, slow: slowOptions(config) },
-    preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
-    replicaPools: (DATABASE_REPLICA_URLS?.split(',') ?? []).map((url) => replicaPool(pool, url)),
+    preparesStatements: config.DATABASE_PREPARED_STATEMENTS === 'on',
   };
 }
 
@@ -59,7 +86,8 @@ export function sessionClient({ DATABASE_DIRECT_URL, DATABASE_URL }: Config, nam
   } satisfies ClientConfig;
 }
 
-function slowOptions(config: Config): Slow {
+/** A pooler would not pass the time-outs on, so these connections lead past it. */
+function slowOptions(config: Config): PoolConfig {
   const longestMs = config.OPERATION_MAX_SECONDS * 1_000;
   return {
     ...sessionClient(config, 'petstore-streams'),
@@ -80,20 +108,6 @@ function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
     statement_timeout: TIMEOUTS.replica,
   };
   return { ...pool, ...patience, connectionString, application_name: 'petstore-lists' };
-}
-
-/** The options of a command, which waits patiently for a busy server: no client waits for an answer. */
-export function commandOptions(config: Config): ConnectionOptions {
-  const { DATABASE_URL, DATABASE_PREPARED_STATEMENTS } = config;
-  return {
-    type: 'postgres',
-    driver: lendingPg(),
-    url: DATABASE_URL,
-    applicationName: 'petstore-command',
-    connectTimeoutMS: TIMEOUTS.start,
-    extra: { ...COMMON, max: 1, slow: slowOptions(config) },
-    preparesStatements: DATABASE_PREPARED_STATEMENTS === 'on',
-  };
 }
 
 /**
@@ -134,15 +148,10 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
 /** Connections of a process for its jobs, which need sessions of their own. */
 export const JOB_CONNECTIONS = 2;
 
-/** Connections of a process outside its pool: for jobs, events, and what is slow. */
-function besidePool({ DATABASE_STREAMS }: Config): number {
-  return JOB_CONNECTIONS + 1 + DATABASE_STREAMS;
-}
-
 /** Connections for migrations, commands and people. */
 const RESERVE = 20;
 
-/** The connections that the database of a service must allow. */
-export function connectionsOf(config: Config): number {
-  return config.WORKERS * (config.DATABASE_POOL_SIZE + besidePool(config)) + RESERVE;
+/** The connections that the database of a service must allow: in each process its pool, for jobs, for events, and for what is slow. */
+export function connectionsOf({ WORKERS, DATABASE_POOL_SIZE, DATABASE_STREAMS }: Config): number {
+  return WORKERS * (DATABASE_POOL_SIZE + JOB_CONNECTIONS + 1 + DATABASE_STREAMS) + RESERVE;
 }

@@ -6,21 +6,6 @@ import { answered503, isUnavailable, NoConnection } from './unavailable.js';
 
 type Callback = (error?: Error, client?: PoolClient, release?: (reason?: Error | boolean) => void) => void;
 
-/**
- * The options that differ for what is slow: operations with a time limit of their own, such as reports, and streams of rows. A
- * pooler would not pass the time-outs on, so these connections lead past it.
- */
-export type Slow = Pick<
-  PoolConfig,
-  | 'max'
-  | 'application_name'
-  | 'statement_timeout'
-  | 'query_timeout'
-  | 'connectionString'
-  | 'pipeline'
-  | 'onConnect'
->;
-
 interface Loan {
   readonly payers: Payers;
   deadline?: NodeJS.Timeout;
@@ -34,13 +19,15 @@ interface Loan {
  * transaction, that the server is running then may still take effect.
  */
 export class LentPool extends Pool {
-  private readonly quota: Quota;
+  /** Who has how many connections. */
+  readonly quota: Quota;
   private readonly loans = new WeakMap<PoolClient, Loan>();
-  /** The pool of what is slow. */
+  /** The pool of what is slow: operations with a time limit of their own, such as reports, and streams of rows. */
   readonly slow?: LentPool;
   private readonly isSlow: boolean;
 
-  constructor({ slow, ...config }: PoolConfig & { slow?: Slow } = {}) {
+  /** @param slow the options that differ for what is slow */
+  constructor({ slow, ...config }: PoolConfig & { slow?: PoolConfig } = {}) {
     super(config);
     this.quota = new Quota(this.options.max);
     this.isSlow = config.pipeline === false;
@@ -71,16 +58,6 @@ export class LentPool extends Pool {
     return this.quota.waiting + Math.max(0, this.waitingCount - this.idleCount);
   }
 
-  /** The most connections that one of the payers holds. */
-  held(payers: Payers): number {
-    return this.quota.held(payers);
-  }
-
-  /** Whether one of the payers has to return a connection before it gets another. */
-  isFull(payers: Payers): boolean {
-    return this.quota.isFull(payers);
-  }
-
   override connect(): Promise<PoolClient>;
   override connect(callback: Callback): void;
   override connect(callback?: Callback): Promise<PoolClient> | void {
@@ -104,10 +81,12 @@ export class LentPool extends Pool {
 
   private async lend(work: Work | undefined): Promise<PoolClient> {
     const payers = work?.payers ?? NOBODY;
-    if (!this.quota.tryAcquire(payers))
-      await this.quota.acquire(payers, this.patienceOf(work), () =>
+    if (!this.quota.tryAcquire(payers)) {
+      const waitMs = patienceOf(work) ?? this.options.connectionTimeoutMillis ?? TIMEOUTS.connect;
+      await this.quota.acquire(payers, waitMs, () =>
         answered503(new NoConnection('No connection was free in time')),
       );
+    }
     try {
       const client = await super.connect();
       const loan: Loan = { payers };
@@ -122,11 +101,6 @@ export class LentPool extends Pool {
         : new NoConnection((error as Error).message, { cause: error });
       throw answered503(failure);
     }
-  }
-
-  /** Milliseconds to wait for a connection. */
-  private patienceOf(work: Work | undefined): number {
-    return patienceOf(work) ?? this.options.connectionTimeoutMillis ?? TIMEOUTS.connect;
   }
 
   /**

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { PoolClient } from 'pg';
@@ -81,7 +82,7 @@ export class RowStreams implements OnApplicationShutdown {
       });
     currentWork.getStore()?.whenOver(() => rows.destroy());
     client.query(rows);
-    await firstRows(rows);
+    await Promise.race([once(rows, 'readable'), once(rows, 'close')]);
     return rows as Readable;
   }
 
@@ -101,14 +102,6 @@ export class RowStreams implements OnApplicationShutdown {
       throw error;
     }
   }
-}
-
-/** Resolves when the first rows have arrived, or there are none. @throws the error of the query */
-async function firstRows(rows: Readable): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    rows.once('readable', resolve).once('error', reject).once('close', resolve);
-    rows.read(0);
-  });
 }
 
 /** Closes the connection of an unfinished stream, whose statement still runs. */

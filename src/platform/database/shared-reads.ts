@@ -1,31 +1,25 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { currentWork, LoneWorks, type Payers } from '../process/index.js';
+import { currentWork, type Payers } from '../process/index.js';
 
 /**
- * One read of the database that many calls share: those of one turn of the event loop, and those while a read is under way share the
- * next one, so no answer is older than its call. A call after some lone ones is sent at once.
+ * One read of the database that many calls share: calls while a read is under way share the next one, so no answer is older than its
+ * call. A lone call is sent at once.
  */
 export class SharedRead<Answer> {
   private next?: Promise<Answer>;
   private underWay?: Promise<unknown>;
-  private calls = 0;
-  private readonly lone = new LoneWorks();
   private payers = new Set<Payers>();
 
   /** @param read gets the payers of the calls that share it; none of their requests must end it */
   constructor(private readonly read: (payers: ReadonlySet<Payers>) => Promise<Answer>) {}
 
   ask(payers?: Payers): Promise<Answer> {
-    this.calls++;
     if (payers) this.payers.add(payers);
-    if (!this.next && !this.underWay && this.lone.areUsual) return this.send();
-    return (this.next ??= (this.underWay ?? nextTurn()).then(() => this.send()));
+    if (!this.next && !this.underWay) return this.send();
+    return (this.next ??= this.underWay!.then(() => this.send()));
   }
 
   private send(): Promise<Answer> {
-    const { calls, payers } = this;
-    this.lone.add(calls === 1);
-    this.calls = 0;
+    const { payers } = this;
     this.payers = new Set();
     this.next = undefined;
     const answer = this.read(payers);

@@ -19,7 +19,7 @@ import { Jobs } from './jobs.js';
 /** Milliseconds before a refused statement is repeated. */
 const RETRY_MS = 1_000;
 /** Milliseconds between two looks for the jobs of a queue: the first try is due within half a second. */
-const LOOK_MS = 400;
+const LOOK_MS = 300;
 /** The same for schedules, which have minutes, and for failed jobs of other processes. */
 const LOOK_RARELY_MS = 5_000;
 /** Seconds after which an idle worker looks by itself. */

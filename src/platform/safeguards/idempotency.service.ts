@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type ObjectLiteral, QueryFailedError } from 'typeorm';
 import { ApiError } from '../api/index.js';
@@ -22,9 +21,6 @@ export const LIFETIME_HOURS = 24;
 /** Recently answered keys, which are looked up first: a replay then costs no more than a read. */
 const MAX_ANSWERED = 10_000;
 
-/** Milliseconds between two looks at an answer that is about to be sent. */
-const CHECK_MS = 10;
-
 /** SQLSTATE `lock_not_available`. */
 const LOCKED = '55P03';
 /** SQLSTATE `query_canceled`, such as the time-out of a statement that has waited for several locks. */
@@ -46,10 +42,7 @@ export interface Answer extends Omit<AnswerHead, 'row' | 'query'> {
   readonly body: string;
 }
 
-export interface StoredAnswer extends Omit<AnswerHead, 'row' | 'query'> {
-  /** When it was stored. */
-  readonly at: Date;
-  readonly body?: string;
+export interface StoredAnswer extends Answer {
   /** The row of the answer, where the row is stored instead of the body. */
   readonly row?: ObjectLiteral;
 }
@@ -105,8 +98,7 @@ export class IdempotencyService {
       this.transactions.last(this.storing, [accountId, key, body, JSON.stringify({ ...head, query })]);
       return { value, answer };
     };
-    const outcome = await this.runOnce(request, () => this.transactions.run(work));
-    return 'stored' in outcome ? { stored: await this.whole(request, outcome.stored) } : outcome;
+    return this.runOnce(request, () => this.transactions.run(work));
   }
 
   /**
@@ -140,35 +132,20 @@ export class IdempotencyService {
   }
 
   /**
-   * Stores the text that interceptors have made of an answer, unless one is stored already; null if they have made none.
-   * @returns the stored text; undefined if there is none, or the answer has expired meanwhile
+   * Stores the text that interceptors have made of an answer, unless one is stored already.
+   * @returns the stored text; undefined if the answer has expired meanwhile
    */
-  async keep({ accountId, key }: KeyedRequest, text: string | null): Promise<string | undefined> {
+  async keep({ accountId, key }: KeyedRequest, text: string): Promise<string | undefined> {
     const keep = () => `UPDATE ${this.keys.shape.table}
-      SET head = jsonb_strip_nulls(jsonb_build_object('sent', $3::text) || jsonb_strip_nulls(head))
+      SET head = jsonb_build_object('sent', $3::text) || jsonb_strip_nulls(head)
       WHERE account_id = $1 AND key = $2 RETURNING head ->> 'sent'`;
     const [kept] = await this.keys.send('keep a text', keep, [accountId, key, text]);
-    return (kept?.[0] as string | null | undefined) ?? undefined;
+    return kept?.[0] as string | undefined;
   }
 
   /** @throws ApiError `idempotency_key_reused` for a key that another request has used */
   async requireUnused(request: KeyedRequest): Promise<void> {
     await this.find(request);
-  }
-
-  /**
-   * Waits for the text of an answer that is about to be sent for the first time.
-   * @throws ApiError `idempotency_key_in_use` if that takes too long
-   */
-  private async whole(request: KeyedRequest, stored: StoredAnswer): Promise<StoredAnswer> {
-    const until = performance.now() + TIMEOUTS.lock;
-    for (let found = stored; ; found = (await this.find(request)) ?? stored) {
-      // If the first answer was cut off, interceptors make its text again.
-      const isLost = Date.now() - found.at.getTime() > TIMEOUTS.request;
-      if (found.sent !== null || isLost) return found;
-      if (performance.now() >= until) throw new ApiError('idempotency_key_in_use');
-      await sleep(CHECK_MS);
-    }
   }
 
   /**
@@ -251,7 +228,10 @@ export class IdempotencyService {
     };
   }
 
-  /** The stored answer, unless it has expired. @throws ApiError `idempotency_key_reused` for another request */
+  /**
+   * The stored answer, unless it has expired.
+   * @throws ApiError `idempotency_key_reused` for another request, `idempotency_key_in_use` for an answer that is not known yet
+   */
   private async find(
     request: KeyedRequest,
     rows: FastRepository<ObjectLiteral> = this.keys,
@@ -292,7 +272,7 @@ export function oldestKept(): Date {
   return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
 }
 
-/** The answer in a row. @throws ApiError `idempotency_key_reused` where it is that of another request */
+/** The answer in a row. @throws ApiError as `find` does */
 function answerIn(
   { fingerprint, query }: KeyedRequest,
   [hash, location, body, head, at, ...row]: [
@@ -305,15 +285,17 @@ function answerIn(
   ],
   rows: FastRepository<ObjectLiteral>,
 ): StoredAnswer {
-  // Release 1.0 has stored no head.
-  if (!head || !fingerprint.equals(hash) || (head.query ?? query) !== query)
-    throw new ApiError('idempotency_key_reused');
+  const { table } = rows.shape;
+  const isSame = head && fingerprint.equals(hash) && (head.query ?? query) === query;
+  // Release 1.0 has stored no head; an earlier release may have made another row by this operation.
+  if (!isSame || (head.row ?? table) !== table) throw new ApiError('idempotency_key_reused');
   const { status, sent } = head;
+  // If the first answer was cut off, interceptors make its text again.
+  if (sent === null && Date.now() - at.getTime() < TIMEOUTS.request)
+    throw new ApiError('idempotency_key_in_use');
   const headers = location === null ? head.headers : { ...head.headers, location };
-  if (head.row === undefined) return { status, headers, sent, at, body };
-  // An earlier release made another row by this operation.
-  if (head.row !== rows.shape.table) throw new ApiError('idempotency_key_reused');
-  return { status, headers, sent, at, row: rows.shape.hydrate(row) };
+  const answer = { status, headers, sent, body };
+  return head.row === undefined ? answer : { ...answer, row: rows.shape.hydrate(row) };
 }
 
 function constraintOf(error: unknown): string | undefined {

@@ -50,7 +50,13 @@ const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
 type Keyed = RawBodyRequest<AuthenticatedRequest>;
 
-type Call = () => Promise<unknown>;
+/** A call of a method by a request with a key. */
+interface Call {
+  readonly keyed: KeyedRequest;
+  readonly request: Keyed;
+  readonly response: Response;
+  readonly method: () => Promise<unknown>;
+}
 
 /**
  * Makes a write with the header happen once: in a transaction that has claimed the key, or by the statement of the `Insert`
@@ -64,18 +70,14 @@ class IdempotencyInterceptor implements NestInterceptor {
     const [request, response] = context.getArgs<[Keyed, Response]>();
     const keyed = keyOf(request);
     if (!keyed) return next.handle();
-    const call = () => lastValueFrom(next.handle() as Observable<unknown>, { defaultValue: undefined });
+    const method = () => lastValueFrom(next.handle() as Observable<unknown>, { defaultValue: undefined });
     const isInsert = request.operation.idempotent === 'insert';
-    return from(this[isInsert ? 'insert' : 'transaction'](keyed, request, response, call));
+    return from(this[isInsert ? 'insert' : 'transaction']({ keyed, request, response, method }));
   }
 
   /** Calls the method in a transaction, or returns what it returned the first time, for the interceptors outside. */
-  private async transaction(
-    keyed: KeyedRequest,
-    request: Keyed,
-    response: Response,
-    call: Call,
-  ): Promise<unknown> {
+  private async transaction(call: Call): Promise<unknown> {
+    const { keyed, request, response, method } = call;
     const { operation } = request;
     const headOf = headSince(response);
     const answerOf = (value: unknown): Answer => {
@@ -83,28 +85,20 @@ class IdempotencyInterceptor implements NestInterceptor {
       const head = headOf();
       const body = textOf(operation, value, head.status);
       // Interceptors may hide what is in the text of an object whose class is unknown.
-      return body === '' || operation.returns ? { ...head, body } : { ...head, body, sent: null };
+      return { ...head, body, sent: body === '' || operation.returns ? undefined : null };
     };
-    const outcome = await this.idempotency.transaction(keyed, call, answerOf);
+    const outcome = await this.idempotency.transaction(keyed, method, answerOf);
     if ('stored' in outcome) {
       await requireForBody(request);
-      return this.replay(keyed, outcome.stored, operation, response);
+      return this.replay(call, outcome.stored);
     }
-    const { status, body, sent } = outcome.answer;
-    finish(response, status, (json) => {
-      if ((json?.text ?? '') !== body) return this.keep(keyed, json);
-      return sent === null ? this.idempotency.keep(keyed, null).then(() => json) : json;
-    });
+    this.keepChanges(call, outcome.answer);
     return outcome.value;
   }
 
   /** Makes the row of the `Insert` that the method returns, or returns the row of the first time. */
-  private async insert(
-    keyed: KeyedRequest,
-    request: Keyed,
-    response: Response,
-    call: Call,
-  ): Promise<unknown> {
+  private async insert(call: Call): Promise<unknown> {
+    const { keyed, request, response, method } = call;
     const { operation } = request;
     const headOf = headSince(response);
     let isMade = false;
@@ -113,13 +107,13 @@ class IdempotencyInterceptor implements NestInterceptor {
       const base = addressAbove(request, response) ?? null;
       const head = headOf();
       const outcome = await this.idempotency.insert(keyed, insert as Insert<ObjectLiteral>, head, base);
-      if ('stored' in outcome) return this.replay(keyed, outcome.stored, operation, response)!;
+      if ('stored' in outcome) return this.replay(call, outcome.stored)!;
       const { value } = outcome;
       if (base !== null) response.setHeader('Location', `${base}${(value as { id: string }).id}`);
-      this.keepChanges(keyed, response, head.status, textOf(operation, value, head.status));
+      this.keepChanges(call, { ...head, body: textOf(operation, value, head.status) });
       return value;
     };
-    const value = await makingDeferred.run(make, call).catch(async (error: unknown) => {
+    const value = await makingDeferred.run(make, method).catch(async (error: unknown) => {
       // A used key comes before any reason for which the request is refused.
       if (!isMade) await this.idempotency.requireUnused(keyed);
       throw error;
@@ -132,33 +126,32 @@ class IdempotencyInterceptor implements NestInterceptor {
    * Sets the status, the headers and the text of a stored answer; returns its value, for the interceptors outside. An earlier
    * release may have stored the body of an answer whose row is stored now.
    */
-  private replay(
-    keyed: KeyedRequest,
-    { status, headers, row, body = '', sent }: StoredAnswer,
-    operation: OperationFacts,
-    response: Response,
-  ): object | undefined {
+  private replay(call: Call, stored: StoredAnswer): object | undefined {
+    const { request, response } = call;
+    const { operation } = request;
+    const { status, headers, row, sent } = stored;
     response.statusCode = status;
     for (const [name, content] of Object.entries(headers)) response.setHeader(name, content);
     response.setHeader('Idempotency-Replayed', 'true');
+    const body = row ? textOf(operation, row, status) : stored.body;
     const value = row ?? (body === '' ? undefined : valueIn(operation, body));
     // Interceptors make the text again only of a value that is certainly what they got first.
-    const isExact = row || sent === null || (value && operation.serialize?.(value).text === body);
-    const text = sent ?? (isExact ? undefined : body || undefined);
-    if (text !== undefined) finish(response, status, () => new JsonText(text));
-    else if (value) this.keepChanges(keyed, response, status, textOf(operation, value, status));
+    const isExact = () => row || sent === null || (value && operation.serialize?.(value).text === body);
+    if (typeof sent !== 'string' && isExact()) this.keepChanges(call, { ...stored, body });
+    else if (sent ?? body) finish(response, status, () => new JsonText(sent ?? body));
     return value;
   }
 
-  /** Stores the text of an answer if interceptors, which may change the value itself, have made another one than this. */
-  private keepChanges(keyed: KeyedRequest, response: Response, status: number, text: string): void {
-    finish(response, status, (json) => (json && json.text !== text ? this.keep(keyed, json) : json));
-  }
-
-  /** Stores a text that interceptors have made; of several that repetitions of one moment make, all answer the first. */
-  private async keep(keyed: KeyedRequest, json: JsonText | undefined): Promise<JsonText | undefined> {
-    const kept = await this.idempotency.keep(keyed, json?.text ?? '');
-    return kept ? new JsonText(kept) : json;
+  /**
+   * Stores the text of an answer if interceptors, which may change the value itself, have made another one of it than its body; of
+   * several that repetitions of one moment make, all answer the first.
+   */
+  private keepChanges({ keyed, response }: Call, { status, body, sent }: Answer): void {
+    finish(response, status, (json) => {
+      const text = json?.text ?? '';
+      if (text === body && sent === undefined) return json;
+      return this.idempotency.keep(keyed, text).then((kept) => (kept ? new JsonText(kept) : json));
+    });
   }
 }
 

@@ -9,6 +9,7 @@ import {
   RateLimiterMemory,
   RateLimiterRedis,
   RateLimiterRes,
+  RLWrapperTimeouts,
 } from 'rate-limiter-flexible';
 import { Config } from '../../config.js';
 import { ApiError } from '../api/index.js';
@@ -23,10 +24,7 @@ const ANSWER_MS = 250;
  * among the workers of one service; while they cannot be reached, each process counts locally.
  */
 class Limiter {
-  readonly isOn: boolean;
   private readonly store?: RateLimiterAbstract;
-  /** Counts while the shared counts cannot be reached. */
-  private readonly local?: RateLimiterMemory;
 
   /** @param perMinute 0 turns the limit off */
   constructor(
@@ -34,13 +32,19 @@ class Limiter {
     private readonly perMinute: number,
     redis?: Redis,
   ) {
-    this.isOn = perMinute > 0;
     if (!this.isOn) return;
     const options = { keyPrefix: `petstore:${name}`, points: perMinute, duration: WINDOW_SECONDS };
-    this.local = new RateLimiterMemory(options);
-    this.store = this.local;
-    if (redis) this.store = new RateLimiterRedis({ ...options, storeClient: redis });
-    else if (cluster.isWorker) this.store = new RateLimiterCluster({ ...options, timeoutMs: ANSWER_MS });
+    const insuranceLimiter = new RateLimiterMemory(options);
+    const timeoutMs = ANSWER_MS;
+    if (redis) this.store = new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter });
+    else if (cluster.isWorker) {
+      const limiter = new RateLimiterCluster({ ...options, timeoutMs });
+      this.store = new RLWrapperTimeouts({ limiter, timeoutMs, insuranceLimiter });
+    } else this.store = insuranceLimiter;
+  }
+
+  get isOn(): boolean {
+    return this.perMinute > 0;
   }
 
   /**
@@ -50,23 +54,13 @@ class Limiter {
    * @throws ApiError `rate_limited` if a subject is over its limit
    */
   async consume(subjects: string[], response: Response): Promise<void> {
-    if (!this.isOn) return;
+    if (!this.store) return;
     let most = -1;
     for (const subject of subjects) {
-      const state = await this.withStore((store) => tryConsume(store, subject));
+      const state = await tryConsume(this.store, subject);
       if (state.consumedPoints > this.perMinute) this.refuse(state, response);
       if (state.consumedPoints > most) this.setHeaders(state, response);
       most = Math.max(most, state.consumedPoints);
-    }
-  }
-
-  private async withStore<Answer>(
-    question: (store: RateLimiterAbstract) => Promise<Answer>,
-  ): Promise<Answer> {
-    try {
-      return await question(this.store!);
-    } catch {
-      return question(this.local!);
     }
   }
 
@@ -86,8 +80,7 @@ class Limiter {
 
   /** Checks, without counting, that a subject is below its limit. @throws ApiError `rate_limited` */
   async check(subject: string, response: Response): Promise<void> {
-    if (!this.isOn) return;
-    const state = await this.withStore((store) => store.get(hashed(subject)));
+    const state = await this.store?.get(hashed(subject));
     if (state && state.consumedPoints >= this.perMinute) this.refuse(state, response);
   }
 }
