@@ -10,7 +10,7 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { NoFilesInterceptor } from '@nestjs/platform-express';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsIn, IsOptional } from 'class-validator';
 import { EnumField, Idempotent, needsBy, Operation, Public } from '../../src/platform/index.js';
@@ -33,6 +33,17 @@ export class RulesDto {
   @IsIn(['trial', 'final'])
   @IsOptional()
   stage?: Stage = 'final';
+}
+
+class InsideDto {
+  @ApiProperty({ deprecated: true })
+  @EnumField({ description: 'Its mark.', name: 'Mark', values: { good: 'Good.' } })
+  mark!: string;
+}
+
+class OutsideDto {
+  @ApiProperty({ type: () => [InsideDto] })
+  inside!: InsideDto[];
 }
 
 const TAKES = {
@@ -101,6 +112,7 @@ export class GuardedController {
 
   @Get()
   @ApiOperation({ operationId: 'readUsual', summary: 'Named in the words of Swagger' })
+  @ApiOkResponse({ type: OutsideDto })
   read(): { id: number } {
     return { id: 1 };
   }

@@ -13,7 +13,7 @@ import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { DECORATORS } from '@nestjs/swagger';
 import type { ErrorCode } from './declarations.js';
 import type { Gives, Takes } from './bodies.js';
-import type { Serializer } from './dto.js';
+import { classIn, type Serializer } from './dto.js';
 import { type Needs, NeedsBy } from './permissions.js';
 
 /** The credentials of an operation: none, an email and password, or an API key. */
@@ -213,6 +213,16 @@ function operationIdOf(handler: object): string {
     operationId?: string;
   };
   return operationId ?? NO_ID;
+}
+
+/** The classes of answers, and those that `@ApiExtraModels` adds. */
+export function modelsOf(handler: object): Type<object>[] {
+  const responses = (Reflect.getMetadata(DECORATORS.API_RESPONSE, handler) ?? {}) as Record<
+    string,
+    { type?: unknown }
+  >;
+  const others = (Reflect.getMetadata(DECORATORS.API_EXTRA_MODELS, handler) ?? []) as Type<object>[];
+  return [...Object.values(responses).flatMap(({ type }) => classIn(type)), ...others];
 }
 
 /** The tags of an operation. */

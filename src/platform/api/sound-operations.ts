@@ -4,7 +4,7 @@ import { getSchemaPath } from '@nestjs/swagger';
 import { OperatorError } from '../process/index.js';
 import { isErrorCode } from './api-error.js';
 import { EVENTS_TYPE, FORM_TYPE, isRaw, JSON_TYPE } from './bodies.js';
-import { type Enumeration, fieldsIn } from './dto.js';
+import { classesIn, type Enumeration, fieldsIn } from './dto.js';
 import { isDay } from './formats.js';
 import {
   BODY,
@@ -14,6 +14,7 @@ import {
   isExcluded,
   isSse,
   methodOf,
+  modelsOf,
   NO_ID,
   type OperationFacts,
   operationOf,
@@ -35,6 +36,8 @@ export interface DeclaredOperation extends OperationFacts {
   /** The classes of all parameters (path, query and body), and of the body alone. */
   readonly parameters: readonly Type<object>[];
   readonly bodies: readonly Type<object>[];
+  /** The classes of answers and webhooks. */
+  readonly models: readonly Type<object>[];
   /** The parts of the request that have no class, so that nothing checks them: `body`, `query`, `path`. */
   readonly untyped: readonly string[];
   /** The classes of path, query and form, whose values are sent as texts. */
@@ -90,6 +93,7 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
       id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
       parameters: types.filter((type) => typeof type === 'function'),
       bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
+      models: modelsOf(handler),
       untyped: wholeParts(controller, name).flatMap(({ part, index }) =>
         isClass(types[index]) ? [] : [part],
       ),
@@ -112,11 +116,12 @@ function isClass(type: unknown): boolean {
 
 const isForm = ({ takes }: OperationFacts) => takes?.types.every((type) => type === FORM_TYPE) ?? false;
 
-/** The fields of a class that cannot read their example, a number or a boolean, as a text. */
+/** The fields of a class whose values are numbers or booleans, and that cannot read one as a text. */
 function withoutText(type: Type<object>): string[] {
-  return fieldsIn(type).flatMap(([name, { options, accepts, read }]) => {
-    const { example } = options;
-    const isText = typeof example !== 'number' && typeof example !== 'boolean';
+  return fieldsIn(type).flatMap(([name, { options, schema, accepts, read }]) => {
+    const [kind] = [schema.type].flat();
+    const isText = kind !== 'integer' && kind !== 'number' && kind !== 'boolean';
+    const { example = kind === 'boolean' ? true : (schema.minimum ?? 0) } = options;
     return isText || accepts(read(String(example), {}, '')) ? [] : [name];
   });
 }
@@ -126,15 +131,16 @@ function notJsonOf({ successes }: OperationFacts, handler: object): string[] {
   return isSse(handler) ? [...types, EVENTS_TYPE] : types;
 }
 
-/** The DTO classes that are schemas of the document: bodies, answers, webhooks, and the classes in their fields. */
-export function schemasOf(
-  operations: readonly Pick<DeclaredOperation, 'bodies' | 'returns' | 'webhook'>[],
-): Set<Type<object>> {
-  const all = new Set<Type<object>>();
-  for (const { bodies, returns, webhook } of operations)
-    for (const type of [...bodies, returns, webhook?.body]) if (type) all.add(type);
+/** The DTO classes that are schemas of the document: bodies, answers, webhooks, and the classes inside them. */
+export function schemasOf(operations: readonly DeclaredOperation[]): Set<Type<object>> {
+  return withInside(operations.flatMap(({ bodies, models }) => [...bodies, ...models]));
+}
+
+/** Classes, and the classes inside them. */
+export function withInside(types: readonly Type<object>[]): Set<Type<object>> {
+  const all = new Set(types);
   // The set grows while it is walked.
-  for (const type of all) for (const [, { kind }] of fieldsIn(type)) if (kind.model) all.add(kind.model);
+  for (const type of all) for (const inside of classesIn(type)) all.add(inside);
   return all;
 }
 

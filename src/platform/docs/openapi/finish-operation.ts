@@ -16,14 +16,7 @@ import {
 } from '../../api/index.js';
 import { codeSamples } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import {
-  describeParameters,
-  exampleFor,
-  namePage,
-  type Operation,
-  type Placed,
-  type Schema,
-} from './schemas.js';
+import { defaultsOf, exampleFor, namePage, type Operation, type Placed, type Schema } from './schemas.js';
 
 /** The security scheme of access tokens, if an identity provider is configured. */
 export const OIDC = 'openIdConnect';
@@ -85,8 +78,11 @@ function parametersOf({ parameters = [] }: Operation, facts: DeclaredOperation):
   const allowed = parameters.filter(
     (parameter) => parameter.in !== 'header' || !NO_PARAMETERS.has(parameter.name.toLowerCase()),
   );
-  for (const type of facts.parameters) if (!facts.bodies.includes(type)) describeParameters(allowed, type);
+  const types = facts.parameters.filter((type) => !facts.bodies.includes(type));
+  const defaults = new Map(types.flatMap(defaultsOf));
   for (const parameter of allowed) {
+    if (defaults.has(parameter.name))
+      Object.assign(parameter.schema!, { default: defaults.get(parameter.name) });
     if (parameter.name.toLowerCase() === LAST_EVENT.name.toLowerCase()) Object.assign(parameter, LAST_EVENT);
     // Values separated by commas.
     if ((parameter.schema as Schema).type === 'array')
