@@ -7,9 +7,7 @@ import { EVENTS_TYPE, FORM_TYPE, isRaw, JSON_TYPE } from './bodies.js';
 import { classesIn, type Enumeration, fieldsIn } from './dto.js';
 import { isDay } from './formats.js';
 import {
-  BODY,
   countAddresses,
-  indexesOf,
   interceptFirst,
   isExcluded,
   isSse,
@@ -18,10 +16,10 @@ import {
   NO_ID,
   type OperationFacts,
   operationOf,
+  parametersOf,
   sendsItself,
   tagsOf,
   wholeBodyOf,
-  wholeParts,
 } from './operation.js';
 import { isPermission, NeedsBy } from './permissions.js';
 import { isMixed } from './validation.js';
@@ -84,27 +82,24 @@ export function declaredOperations(modules: ModulesContainer): DeclaredOperation
 
 /** The operations of a controller. */
 export function operationsIn(controller: Type): DeclaredOperation[] {
-  const prototype = controller.prototype as object;
   return routesIn(controller).map(([name, handler]) => {
     const facts = operationOf(handler, controller, name);
-    const types = (Reflect.getMetadata('design:paramtypes', prototype, name) ?? []) as Type<object>[];
+    const parameters = parametersOf(controller, name).filter(({ part }) => part !== undefined);
+    const whole = parameters.filter(({ isWhole }) => isWhole);
+    const typesOf = (some: typeof parameters) => some.flatMap(({ type = [] }) => type);
     return {
       ...facts,
       id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
-      parameters: types.filter((type) => typeof type === 'function'),
-      bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
+      parameters: typesOf(parameters),
+      bodies: typesOf(parameters.filter(({ part }) => part === 'body')),
       models: modelsOf(handler),
-      untyped: wholeParts(controller, name).flatMap(({ part, index }) =>
-        isClass(types[index]) ? [] : [part],
-      ),
-      sentAsTexts: wholeParts(controller, name).flatMap(({ part, index }) =>
-        part !== 'body' || isForm(facts) ? (types[index] ?? []) : [],
-      ),
+      untyped: whole.flatMap(({ part, type }) => (isClass(type) ? [] : part!)),
+      sentAsTexts: typesOf(whole.filter(({ part }) => part !== 'body' || isForm(facts))),
       notJson: notJsonOf(facts, handler),
       sendsItself: sendsItself(controller, name),
       tags: tagsOf(handler, controller),
       addresses: isExcluded(handler, controller) ? undefined : countAddresses(handler, controller),
-      wholeBody: types[wholeBodyOf(handler, controller, name) ?? -1],
+      wholeBody: wholeBodyOf(handler, controller, name),
     };
   });
 }

@@ -7,7 +7,6 @@ import {
   type Gives,
   hasSuccess,
   isRaw,
-  isTagged,
   JSON_TYPE,
   type OperationFacts,
   sizeText,
@@ -125,7 +124,7 @@ function finishSuccess(
   const media = response.content?.['application/json'];
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (located) headers.push('Location');
-  if ((media && isTagged(facts)) || hasSuccess(facts, 304)) headers.push('ETag');
+  if ((media && facts.isTagged) || hasSuccess(facts, 304)) headers.push('ETag');
   if (idempotent) headers.push('Idempotency-Replayed');
   const { schema }: { schema?: Schema } = media ?? {};
   if (schema?.type === 'array') {

@@ -16,7 +16,6 @@ export const HERE = 'http://here.invalid';
 
 /** A schema, or a reference to one, with the keywords that Swagger's type lacks. */
 export interface Schema extends SchemaObject, Partial<ReferenceObject> {
-  allOf?: Schema[];
   properties?: Record<string, Schema>;
   const?: unknown;
   'x-minimum'?: string;
@@ -55,11 +54,12 @@ export function placedIn(paths: OpenAPIObject['paths']): Placed[] {
   );
 }
 
-/** Puts the one schema of a `oneOf`, such as that of a field, beside the other keywords, which OpenAPI 3.0 did not allow. */
+/** Puts the one schema of a `oneOf` or `allOf`, such as that of a field, beside other keywords, which OpenAPI 3.0 did not allow. */
 export function withSchemas(document: OpenAPIObject): OpenAPIObject {
   return JSON.parse(JSON.stringify(document), (_key, value: Schema | null) => {
-    const { oneOf, ...beside } = Object(value) as Schema;
-    return Array.isArray(oneOf) && oneOf.length === 1 ? { ...beside, ...oneOf[0] } : value;
+    const { allOf = [], oneOf = [], ...beside } = Object(value) as Schema;
+    const [one, ...others] = [allOf, oneOf].flat();
+    return typeof one === 'object' && others.length === 0 ? { ...beside, ...one } : value;
   }) as OpenAPIObject;
 }
 
@@ -140,8 +140,8 @@ export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
 }
 
 /** A value for a property or a parameter without an example. */
-export function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
-  const schema = schemaOf(document, allOf[0] ?? property);
+export function impliedValue(document: OpenAPIObject, property: Schema): unknown {
+  const schema = schemaOf(document, property);
   const { type, enum: values, minimum, properties, items, minItems = 0 } = schema;
   if (properties) return exampleFor(document, schema);
   if (items) return minItems > 0 ? [impliedValue(document, items)] : [];
