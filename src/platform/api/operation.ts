@@ -133,6 +133,7 @@ export const methodOf = (handler: object) =>
 const { BODY, QUERY, PARAM, RAW_BODY, FILE, FILES, RESPONSE, NEXT } = RouteParamtypes;
 const BODIES = new Set([BODY, RAW_BODY, FILE, FILES]);
 const SENDERS = new Set([RESPONSE, NEXT]);
+const NO_CLASSES = new Set<unknown>([Object, Array]);
 /** The parts of a request that have a DTO class. */
 const PARTS = new Map([
   [BODY, 'body'],
@@ -141,12 +142,13 @@ const PARTS = new Map([
 ]);
 
 /** A parameter of a method. */
-interface Parameter {
+export interface Parameter {
   readonly kind: RouteParamtypes;
   /** The part of the request that it is, or has a property of: `body`, `query` or `path`. */
   readonly part?: string;
   /** Whether it is all of that part, without pipes of its own. */
   readonly isWhole: boolean;
+  /** Its class, if it is one: TypeScript writes `Object` for an interface, a union and an import of a type. */
   readonly type?: Type<object>;
 }
 
@@ -161,12 +163,9 @@ export function parametersOf(controller: Type, name: string): Parameter[] {
   return Object.entries(all).map(([key, { index, data, pipes = [] }]) => {
     const kind: RouteParamtypes = Number(key.split(':', 1)[0]);
     const part = PARTS.get(kind);
-    return {
-      kind,
-      part,
-      isWhole: part !== undefined && data === undefined && pipes.length === 0,
-      type: types[index],
-    };
+    const isWhole = part !== undefined && data === undefined && pipes.length === 0;
+    const type = NO_CLASSES.has(types[index]) ? undefined : types[index];
+    return { kind, part, isWhole, type };
   });
 }
 

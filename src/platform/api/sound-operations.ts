@@ -16,6 +16,7 @@ import {
   NO_ID,
   type OperationFacts,
   operationOf,
+  type Parameter,
   parametersOf,
   sendsItself,
   tagsOf,
@@ -31,15 +32,11 @@ export function defaultId(controller: string, method: string): string {
 
 /** The declared facts of a method, and its types. */
 export interface DeclaredOperation extends OperationFacts {
-  /** The classes of all parameters (path, query and body), and of the body alone. */
-  readonly parameters: readonly Type<object>[];
+  /** The parameters that come from the path, the query or the body. */
+  readonly parameters: readonly Parameter[];
   readonly bodies: readonly Type<object>[];
   /** The classes of answers and webhooks. */
   readonly models: readonly Type<object>[];
-  /** The parts of the request that have no class, so that nothing checks them: `body`, `query`, `path`. */
-  readonly untyped: readonly string[];
-  /** The classes of path, query and form, whose values are sent as texts. */
-  readonly sentAsTexts: readonly Type<object>[];
   /** The media types of declared answers that are not JSON. */
   readonly notJson: readonly string[];
   readonly sendsItself: boolean;
@@ -85,16 +82,12 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
   return routesIn(controller).map(([name, handler]) => {
     const facts = operationOf(handler, controller, name);
     const parameters = parametersOf(controller, name).filter(({ part }) => part !== undefined);
-    const whole = parameters.filter(({ isWhole }) => isWhole);
-    const typesOf = (some: typeof parameters) => some.flatMap(({ type = [] }) => type);
     return {
       ...facts,
       id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
-      parameters: typesOf(parameters),
+      parameters,
       bodies: typesOf(parameters.filter(({ part }) => part === 'body')),
       models: modelsOf(handler),
-      untyped: whole.flatMap(({ part, type }) => (isClass(type) ? [] : part!)),
-      sentAsTexts: typesOf(whole.filter(({ part }) => part !== 'body' || isForm(facts))),
       notJson: notJsonOf(facts, handler),
       sendsItself: sendsItself(controller, name),
       tags: tagsOf(handler, controller),
@@ -104,10 +97,7 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
   });
 }
 
-/** Whether the type of a parameter is a class: TypeScript writes `Object` for an interface, a union and an import of a type. */
-function isClass(type: unknown): boolean {
-  return type !== undefined && type !== Object && type !== Array;
-}
+const typesOf = (parameters: readonly Parameter[]) => parameters.flatMap(({ type = [] }) => type);
 
 const isForm = ({ takes }: OperationFacts) => takes?.types.every((type) => type === FORM_TYPE) ?? false;
 
@@ -141,7 +131,10 @@ export function withInside(types: readonly Type<object>[]): Set<Type<object>> {
 
 /** The enumerations in the fields of operations. */
 export function enumerationsIn(operations: readonly DeclaredOperation[]): Enumeration[] {
-  const classes = new Set([...schemasOf(operations), ...operations.flatMap(({ parameters }) => parameters)]);
+  const classes = new Set([
+    ...schemasOf(operations),
+    ...operations.flatMap(({ parameters }) => typesOf(parameters)),
+  ]);
   return [...classes].flatMap((type) => fieldsIn(type).flatMap(([, { kind }]) => kind.enumeration ?? []));
 }
 
@@ -193,7 +186,7 @@ export function problemsIn(all: readonly DeclaredOperation[], described: Tags = 
   const unversioned = idsOf(({ addresses }) => addresses === 0);
   const several = idsOf(({ addresses = 0 }) => addresses > 1);
   const twice = all.map(({ id }) => id).filter((id, i, ids) => ids.indexOf(id) < i);
-  const mixed = new Set(all.flatMap(({ parameters }) => parameters.filter(isMixed)));
+  const mixed = new Set(all.flatMap(({ parameters }) => typesOf(parameters).filter(isMixed)));
   return [
     ...all.flatMap(problemsOf),
     ...twice.map((id) => `Two operations have the id ${id}.`),
@@ -265,10 +258,14 @@ const MAX_BYTES = 32 * 1024 * 1024;
 
 /** The problems of one operation, each in a sentence that names the operation. */
 function problemsOf(operation: DeclaredOperation): string[] {
-  const { id, takes, successes, errors, seconds = 1, access, idempotent, untyped } = operation;
+  const { id, takes, successes, errors, seconds = 1, access, idempotent } = operation;
   const { types = [], maxBytes = 1 } = takes ?? {};
   const statuses = successes.map(({ status }) => status);
-  const unread = operation.sentAsTexts.flatMap(withoutText);
+  const whole = operation.parameters.filter(({ isWhole }) => isWhole);
+  const untyped = whole.flatMap(({ part, type }) => (type ? [] : part!));
+  const unread = typesOf(whole.filter(({ part }) => part !== 'body' || isForm(operation))).flatMap(
+    withoutText,
+  );
   const found = [
     maxBytes > MAX_BYTES && `may take a body of at most ${MAX_BYTES} bytes, not ${maxBytes}`,
     !(maxBytes > 0) && `may take a body of ${maxBytes} bytes`,

@@ -77,8 +77,8 @@ function parametersOf({ parameters = [] }: Operation, facts: DeclaredOperation):
   const allowed = parameters.filter(
     (parameter) => parameter.in !== 'header' || !NO_PARAMETERS.has(parameter.name.toLowerCase()),
   );
-  const types = facts.parameters.filter((type) => !facts.bodies.includes(type));
-  const defaults = new Map(types.flatMap(defaultsOf));
+  const given = facts.parameters.filter(({ part }) => part !== 'body');
+  const defaults = new Map(given.flatMap(({ type }) => (type ? defaultsOf(type) : [])));
   for (const parameter of allowed) {
     if (defaults.has(parameter.name))
       Object.assign(parameter.schema!, { default: defaults.get(parameter.name) });
