@@ -531,12 +531,13 @@ test("An operation may have the operationId of Swagger's own decorator", async (
 });
 
 test("What Swagger's own decorators say of a field, or of a class with fields, is kept", () => {
-  const { InsideDto, OutsideDto, Mark } = document.components.schemas;
+  const { InsideDto, OutsideDto, Mark, FurtherDto, Shade } = document.components.schemas;
   const list = { type: 'array', items: { $ref: '#/components/schemas/InsideDto' } };
   expect(OutsideDto.properties).toEqual({ inside: list });
   const mark = { description: 'Its mark.', deprecated: true, $ref: '#/components/schemas/Mark' };
   expect(InsideDto.properties).toEqual({ mark });
   expect(Mark.enum).toEqual(['good']);
+  expect([FurtherDto.required, Shade.enum]).toEqual([['shade'], ['dark']]);
 });
 
 describe('Fields of every kind', () => {

@@ -10,7 +10,7 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { NoFilesInterceptor } from '@nestjs/platform-express';
-import { ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsIn, IsOptional } from 'class-validator';
 import { EnumField, Idempotent, needsBy, Operation, Public } from '../../src/platform/index.js';
@@ -39,6 +39,11 @@ class InsideDto {
   @ApiProperty({ deprecated: true })
   @EnumField({ description: 'Its mark.', name: 'Mark', values: { good: 'Good.' } })
   mark!: string;
+}
+
+class FurtherDto {
+  @EnumField({ description: 'Its shade.', name: 'Shade', values: { dark: 'Dark.' } })
+  shade!: string;
 }
 
 class OutsideDto {
@@ -102,6 +107,7 @@ class Refusing implements CanActivate {
 @Public()
 @ApiTags('tried')
 @Controller('guarded')
+@ApiExtraModels(FurtherDto)
 export class GuardedController {
   @Post()
   @UseGuards(Refusing)

@@ -213,14 +213,16 @@ function operationIdOf(handler: object): string {
   return operationId ?? NO_ID;
 }
 
-/** The classes of answers, and those that `@ApiExtraModels` adds. */
-export function modelsOf(handler: object): Type<object>[] {
-  const responses = (Reflect.getMetadata(DECORATORS.API_RESPONSE, handler) ?? {}) as Record<
-    string,
-    { type?: unknown }
-  >;
-  const others = (Reflect.getMetadata(DECORATORS.API_EXTRA_MODELS, handler) ?? []) as Type<object>[];
-  return [...Object.values(responses).flatMap(({ type }) => classIn(type)), ...others];
+/** The classes that Swagger's decorators of a method and of its controller name: of answers, parameters and further schemas. */
+export function modelsOf(handler: object, controller: Type): Type<object>[] {
+  return [handler, controller].flatMap((target) => {
+    const said = (key: string) =>
+      Object.values((Reflect.getMetadata(key, target) ?? {}) as object) as unknown[];
+    const typed = [...said(DECORATORS.API_RESPONSE), ...said(DECORATORS.API_PARAMETERS)] as {
+      type?: unknown;
+    }[];
+    return [...typed.map(({ type }) => type), ...said(DECORATORS.API_EXTRA_MODELS)].flatMap(classIn);
+  });
 }
 
 /** The tags of an operation. */

@@ -35,7 +35,7 @@ export interface DeclaredOperation extends OperationFacts {
   /** The parameters that come from the path, the query or the body. */
   readonly parameters: readonly Parameter[];
   readonly bodies: readonly Type<object>[];
-  /** The classes of answers and webhooks. */
+  /** The classes of answers and webhooks, and others that Swagger's decorators name. */
   readonly models: readonly Type<object>[];
   /** The media types of declared answers that are not JSON. */
   readonly notJson: readonly string[];
@@ -87,7 +87,7 @@ export function operationsIn(controller: Type): DeclaredOperation[] {
       id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
       parameters,
       bodies: typesOf(parameters.filter(({ part }) => part === 'body')),
-      models: modelsOf(handler),
+      models: modelsOf(handler, controller),
       notJson: notJsonOf(facts, handler),
       sendsItself: sendsItself(controller, name),
       tags: tagsOf(handler, controller),
