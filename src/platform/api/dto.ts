@@ -118,7 +118,7 @@ export class Field {
   }
 }
 
-/** The decorator of a field; also describes the items of a list, or the values of a map. */
+/** The decorator of a field; also describes the items of a list. */
 export type FieldDecorator = PropertyDecorator & { readonly field: Field };
 
 /** Key of the field in Swagger's metadata of a property, which mapped types such as `PickType` copy. */

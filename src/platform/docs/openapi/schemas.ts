@@ -108,7 +108,7 @@ export function namePage(
 
 /** Resolves a reference to a schema. */
 export function schemaOf(document: OpenAPIObject, schema: Schema): Schema {
-  return schema.$ref ? ((partAt(document, schema.$ref) ?? {}) as Schema) : schema;
+  return schema.$ref ? (partAt(document, schema.$ref) ?? {}) : schema;
 }
 
 /** The target of a reference, such as `#/components/schemas/Pet`. */
