@@ -1,7 +1,7 @@
 // For the tests of features. `petstore/testing/setup`, `/teardown` and `/environment` are for the runner.
 
-// The service, and its database
-export { createDatabase, query, sharedService, startService } from './service.js';
+// The service, its database, and a wait for what they do
+export { createDatabase, query, sharedService, startService, until } from './service.js';
 export type { Service, TestedService } from './service.js';
 
 // Requests, whose answers are checked against `openapi.json` of the working directory

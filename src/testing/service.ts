@@ -148,3 +148,9 @@ export async function query<Row>(databaseUrl: string, sql: string, values: unkno
     await client.end();
   }
 }
+
+/** Waits until something is so, such as what a job writes. @throws Error after 20 seconds */
+export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 20_000; !(await isSo()); await sleep(20))
+    if (Date.now() > end) throw new Error(`Not so after 20 s: ${String(isSo)}`);
+}

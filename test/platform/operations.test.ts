@@ -20,7 +20,7 @@ import {
   Version,
   VERSION_NEUTRAL,
 } from '@nestjs/common';
-import { ApiExcludeEndpoint, ApiSchema, ApiTags } from '@nestjs/swagger';
+import { ApiExcludeEndpoint, ApiProperty, ApiSchema, ApiTags } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsNotEmpty } from 'class-validator';
 import type { Response } from 'express';
@@ -35,7 +35,10 @@ import { DataModule } from '../../src/platform/data/index.js';
 import { OperatorError } from '../../src/platform/process/index.js';
 import { Features } from '../../src/platform/features/index.js';
 import {
+  BooleanField,
+  BooleanParam,
   EnumField,
+  Int64Param,
   Feature,
   Idempotent,
   IfMatch,
@@ -455,6 +458,16 @@ test("An operation may have the operationId of Swagger's own decorator", async (
   expect(valueOf(metrics, 'http_server_request_duration_seconds_count', calls)).toBeGreaterThan(0);
 });
 
+test("What Swagger's own decorators say of a field, or of a class with fields, is kept", () => {
+  const { InsideDto, OutsideDto, Mark, FurtherDto, Shade } = document.components.schemas;
+  const list = { type: 'array', items: { $ref: '#/components/schemas/InsideDto' } };
+  expect(OutsideDto.properties).toEqual({ inside: list });
+  const mark = { description: 'Its mark.', deprecated: true, $ref: '#/components/schemas/Mark' };
+  expect(InsideDto.properties).toEqual({ mark });
+  expect(Mark.enum).toEqual(['good']);
+  expect([FurtherDto.required, Shade.enum]).toEqual([['shade'], ['dark']]);
+});
+
 describe('Fields of every kind', () => {
   const placed: Record<string, Placed> = {};
   beforeAll(() => {
@@ -645,7 +658,11 @@ describe('A declaration that cannot work is refused by name', () => {
     const COUNT = { description: 'How many.', example: 2, min: 1, max: 3 };
     class OneDto {
       @IntegerField(COUNT) count!: number;
+      @IntegerField({ description: 'At least.', min: 1, max: 3 }) least!: number;
+      @BooleanField({ description: 'Whether all.' }) all!: boolean;
       @IntegerParam({ ...COUNT, optional: true }) most?: number;
+      @Int64Param({ description: 'Identifier.' }) id!: string;
+      @BooleanParam({ description: 'Whether any.', nullable: true }) any!: boolean;
       @TextField({ description: 'A name.', example: 'Luna', max: 9 }) name!: string;
     }
     class OneController {
@@ -657,7 +674,8 @@ describe('A declaration that cannot work is refused by name', () => {
 
       @Post('json') @Does('nothing') addJson(@Body() _body: OneDto): void {}
     }
-    const problem = 'has texts, such as those of a query or a form, that the fields count cannot read';
+    const problem =
+      'has texts, such as those of a query or a form, that the fields count, least, all cannot read';
     const problems = problemsIn(operationsIn(OneController)).filter((one) => one.includes('texts'));
     expect(problems).toEqual(
       ['getIt', 'addIt'].map((id) => `${id} ${problem}: use IntegerParam and its like.`),
@@ -890,6 +908,19 @@ describe('A declaration that cannot work is refused by name', () => {
     @Post('b') @Does(undefined) addOwn(@Body() _body: ErrorCode): void {}
   }
 
+  class Report {
+    @ApiProperty({ type: () => [ErrorCode] })
+    @IsNotEmpty()
+    codes!: ErrorCode[];
+  }
+
+  @Public()
+  @ApiTags('tried')
+  @Controller('inside')
+  class OwnNameInsideController {
+    @Post() @Operation({ id: 'addInside', summary: 'It' }) add(@Body() _body: Report): void {}
+  }
+
   class MixedDto {
     @Transform(({ value }) => value as unknown)
     @TextField({ description: 'A text.', max: 9 })
@@ -1049,6 +1080,7 @@ describe('A declaration that cannot work is refused by name', () => {
       'Two different schemas have the name Mood': [MoodsController],
       'Two different schemas have the name Same': [SameController],
       'schemas have the name ErrorCode.': [OwnNamesController],
+      'different schemas have the name ErrorCode.': [OwnNameInsideController],
       'Two different schemas have the name Error.': [OwnNamesController],
       'A DTO has either fields or decorators of class-validator and class-transformer, not both: MixedDto, RuledDto.':
         [MixedController],

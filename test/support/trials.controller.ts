@@ -10,7 +10,7 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { NoFilesInterceptor } from '@nestjs/platform-express';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsIn, IsOptional } from 'class-validator';
 import { EnumField, Idempotent, needsBy, Operation } from '../../src/platform/index.js';
@@ -34,6 +34,22 @@ export class RulesDto {
   @IsIn(['trial', 'final'])
   @IsOptional()
   stage?: Stage = 'final';
+}
+
+class InsideDto {
+  @ApiProperty({ deprecated: true })
+  @EnumField({ description: 'Its mark.', name: 'Mark', values: { good: 'Good.' } })
+  mark!: string;
+}
+
+class FurtherDto {
+  @EnumField({ description: 'Its shade.', name: 'Shade', values: { dark: 'Dark.' } })
+  shade!: string;
+}
+
+class OutsideDto {
+  @ApiProperty({ type: () => [InsideDto] })
+  inside!: InsideDto[];
 }
 
 const NEEDED = { trial: 'pets:write', final: 'orders:manage' } as const;
@@ -75,6 +91,7 @@ class Refusing implements CanActivate {
 }
 
 @PublicTried('guarded')
+@ApiExtraModels(FurtherDto)
 export class GuardedController {
   @Post()
   @UseGuards(Refusing)
@@ -85,6 +102,7 @@ export class GuardedController {
 
   @Get()
   @ApiOperation({ operationId: 'readUsual', summary: 'Named in the words of Swagger' })
+  @ApiOkResponse({ type: OutsideDto })
   read(): { id: number } {
     return { id: 1 };
   }

@@ -9,6 +9,7 @@ import {
   query,
   sharedService,
   startService,
+  until,
   walk,
 } from 'petstore/testing';
 
@@ -33,12 +34,6 @@ const addPhoto = (fields: Record<string, string | Blob>) => {
   return call(service, 'POST', '/v1/photos', { key, body });
 };
 const PHOTO = new Blob([new Uint8Array(POINT)], { type: 'image/png' });
-
-/** Waits until a condition holds, 20 seconds at most. */
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 20_000; !(await isSo()); await new Promise((done) => setTimeout(done, 20)))
-    if (Date.now() > end) throw new Error(`Not so after 20 s: ${String(isSo)}`);
-}
 
 describe('A dog', () => {
   test('is added by one of twenty simultaneous requests, and replaced by the others, at its own address', async () => {

@@ -118,7 +118,7 @@ export class Field {
   }
 }
 
-/** The decorator of a field; also describes the items of a list, or the values of a map. */
+/** The decorator of a field; also describes the items of a list. */
 export type FieldDecorator = PropertyDecorator & { readonly field: Field };
 
 /** Key of the field in Swagger's metadata of a property, which mapped types such as `PickType` copy. */
@@ -129,17 +129,16 @@ export const FIELD_RULE = 'field';
 
 /** Makes the decorator of a field: how it is read, validated, written and documented. */
 export function field(options: FieldOptions, kind: Kind): FieldDecorator {
-  const { description, optional = false } = options;
+  const { description, example, optional = false } = options;
   const described = new Field(options, kind);
   const validator = {
     validate: (value: unknown) => value !== undefined && described.accepts(value),
     defaultMessage: (about?: { property: string; value: unknown }) =>
       described.reasons(about!.property, about!.value).join('; '),
   };
-  // Swagger lists the property and explores its class; the document has the schema of the field itself.
-  const { model } = kind;
-  const type = model ? { type: () => model } : { type: 'string' };
-  const property = { description, required: !optional, ...type, [FIELD]: described };
+  // Swagger keeps what is in `oneOf`; without a type, it would write that of the property. The document writes the schema last.
+  const schema = { type: '', oneOf: [{ toJSON: () => described.schema }] };
+  const property = { description, example, required: !optional, ...schema, [FIELD]: described };
   const decorate = applyDecorators(
     ApiProperty(property as ApiPropertyOptions),
     ValidateBy({ name: FIELD_RULE, validator }),
@@ -154,19 +153,42 @@ export function param(options: FieldOptions, { inText, ...kind }: KindWithText) 
   return field(options, { ...kind, must: inText.must ?? kind.must, read });
 }
 
-/** The fields of a DTO class by name, inherited fields first. `PartialType` makes each optional. */
-export function fieldsIn({ prototype }: Type): [name: string, field: Field][] {
+/** What Swagger's decorators say of a property. */
+interface Property {
+  readonly name: string;
+  readonly required?: boolean;
+  readonly type?: unknown;
+  readonly [FIELD]?: Field;
+}
+
+function propertiesIn({ prototype }: Type<object>): Property[] {
   const names = (Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, prototype) ?? []) as string[];
-  return names.flatMap((prefixed): [string, Field][] => {
+  return names.map((prefixed) => {
     const name = prefixed.slice(1);
-    const { [FIELD]: marked, required } = Reflect.getMetadata(
-      DECORATORS.API_MODEL_PROPERTIES,
-      prototype as object,
-      name,
-    ) as { [FIELD]?: Field; required?: boolean };
+    return { ...Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES, prototype, name), name } as Property;
+  });
+}
+
+/** The fields of a DTO class by name, inherited fields first. `PartialType` makes each optional. */
+export function fieldsIn(type: Type<object>): [name: string, field: Field][] {
+  return propertiesIn(type).flatMap(({ name, required, [FIELD]: marked }): [string, Field][] => {
     if (!marked || required !== false || marked.isOptional) return marked ? [[name, marked]] : [];
     return [[name, new Field({ ...marked.options, optional: true }, marked.kind)]];
   });
+}
+
+/** The classes of the properties of a class, by their fields or by Swagger's decorators. */
+export function classesIn(type: Type<object>): Type<object>[] {
+  return propertiesIn(type).flatMap(({ type: declared, [FIELD]: { kind } = {} }) =>
+    kind ? (kind.model ?? []) : classIn(declared),
+  );
+}
+
+/** The class in the option `type` of Swagger's decorators: itself, in brackets, or returned by a function of the name `type`. */
+export function classIn(type: unknown): Type<object>[] {
+  const isLazy = typeof type === 'function' && type.name === 'type';
+  const [found] = [isLazy ? (type as () => unknown)() : type].flat();
+  return typeof found === 'function' ? [found as Type<object>] : [];
 }
 
 type Values = Record<string, unknown>;

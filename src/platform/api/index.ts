@@ -37,6 +37,7 @@ export {
   requireSound,
   schemasOf,
   type Tags,
+  withInside,
 } from './sound-operations.js';
 export * from './paging.js';
 export * from './permissions.js';

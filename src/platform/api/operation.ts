@@ -13,7 +13,7 @@ import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { DECORATORS } from '@nestjs/swagger';
 import type { ErrorCode } from './declarations.js';
 import type { Gives, Takes } from './bodies.js';
-import type { Serializer } from './dto.js';
+import { classIn, type Serializer } from './dto.js';
 import { type Needs, NeedsBy } from './permissions.js';
 
 /** The credentials of an operation: none, an email and password, or an API key. */
@@ -89,6 +89,8 @@ export interface OperationFacts {
   /** The request body; by default a small JSON object. */
   readonly takes?: Takes;
   readonly successes: readonly Success[];
+  /** Whether the answers have an `ETag`. */
+  readonly isTagged: boolean;
   /** Seconds until the first byte of the answer; 2.9 by default. */
   readonly seconds?: number;
   /** The order of the list, if not by id and not chosen by a parameter: `the newest first`. */
@@ -128,46 +130,42 @@ function declaredBy(declaring: object): Partial<OperationFacts> | undefined {
 export const methodOf = (handler: object) =>
   Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
 
-export const BODY = [RouteParamtypes.BODY];
-const BODIES: readonly RouteParamtypes[] = [
-  ...BODY,
-  RouteParamtypes.RAW_BODY,
-  RouteParamtypes.FILE,
-  RouteParamtypes.FILES,
-];
-const SENDERS: readonly RouteParamtypes[] = [RouteParamtypes.RESPONSE, RouteParamtypes.NEXT];
-
-/** A parameter of a method: the part of the request, the property of it that `data` names, and pipes of its own. */
-interface Parameter {
-  readonly index: number;
-  readonly data?: unknown;
-  readonly pipes?: readonly unknown[];
-}
-
-function parametersOf(controller: object, name: string): [kind: RouteParamtypes, parameter: Parameter][] {
-  const all = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) ?? {}) as Record<string, Parameter>;
-  return Object.entries(all).map(([key, parameter]) => [Number(key.split(':', 1)[0]), parameter]);
-}
-
-/** The indexes of the parameters of a method that are of these kinds. */
-export function indexesOf(kinds: readonly RouteParamtypes[], controller: object, name: string): number[] {
-  const all = parametersOf(controller, name);
-  return all.filter(([kind]) => kinds.includes(kind)).map(([, { index }]) => index);
-}
-
-const { BODY: SENT, QUERY, PARAM } = RouteParamtypes;
+const { BODY, QUERY, PARAM, RAW_BODY, FILE, FILES, RESPONSE, NEXT } = RouteParamtypes;
+const BODIES = new Set([BODY, RAW_BODY, FILE, FILES]);
+const SENDERS = new Set([RESPONSE, NEXT]);
+const NO_CLASSES = new Set<unknown>([Object, Array]);
 /** The parts of a request that have a DTO class. */
 const PARTS = new Map([
-  [SENT, 'body'],
+  [BODY, 'body'],
   [QUERY, 'query'],
   [PARAM, 'path'],
 ]);
 
-/** The parameters of a method that are a whole part of the request, and have no pipe of their own. */
-export function wholeParts(controller: object, name: string): { part: string; index: number }[] {
-  return parametersOf(controller, name).flatMap(([kind, { index, data, pipes = [] }]) => {
-    const part = data === undefined && pipes.length === 0 ? PARTS.get(kind) : undefined;
-    return part === undefined ? [] : [{ part, index }];
+/** A parameter of a method. */
+export interface Parameter {
+  readonly kind: RouteParamtypes;
+  /** The part of the request that it is, or has a property of: `body`, `query` or `path`. */
+  readonly part?: string;
+  /** Whether it is all of that part, without pipes of its own. */
+  readonly isWhole: boolean;
+  /** Its class, if it is one: TypeScript writes `Object` for an interface, a union and an import of a type. */
+  readonly type?: Type<object>;
+}
+
+/** The parameters of a method that Nest injects. */
+export function parametersOf(controller: Type, name: string): Parameter[] {
+  const prototype = controller.prototype as object;
+  const types = (Reflect.getMetadata('design:paramtypes', prototype, name) ?? []) as Type<object>[];
+  const all = (Reflect.getMetadata(ROUTE_ARGS_METADATA, controller, name) ?? {}) as Record<
+    string,
+    { readonly index: number; readonly data?: unknown; readonly pipes?: readonly unknown[] }
+  >;
+  return Object.entries(all).map(([key, { index, data, pipes = [] }]) => {
+    const kind: RouteParamtypes = Number(key.split(':', 1)[0]);
+    const part = PARTS.get(kind);
+    const isWhole = part !== undefined && data === undefined && pipes.length === 0;
+    const type = NO_CLASSES.has(types[index]) ? undefined : types[index];
+    return { kind, part, isWhole, type };
   });
 }
 
@@ -189,11 +187,11 @@ export function interceptFirst(
   }
 }
 
-/** The index of the body, if the method takes all of it, and no pipe of its own comes between. */
-export function wholeBodyOf(handler: object, controller: Type, name: string): number | undefined {
+/** The class of the body, if the method takes all of it, as the service has validated it. */
+export function wholeBodyOf(handler: object, controller: Type, name: string): Type<object> | undefined {
   const hasPipes = [handler, controller].some((target) => Reflect.hasMetadata(PIPES_METADATA, target));
-  if (hasPipes || indexesOf(BODY, controller, name).length !== 1) return undefined;
-  return wholeParts(controller, name).find(({ part }) => part === 'body')?.index;
+  const bodies = parametersOf(controller, name).filter(({ kind }) => kind === BODY);
+  return !hasPipes && bodies.length === 1 && bodies[0]!.isWhole ? bodies[0]!.type : undefined;
 }
 
 /** How many addresses of a route the document has: one for each version, path and method. */
@@ -213,6 +211,18 @@ function operationIdOf(handler: object): string {
     operationId?: string;
   };
   return operationId ?? NO_ID;
+}
+
+/** The classes that Swagger's decorators of a method and of its controller name: of answers, parameters and further schemas. */
+export function modelsOf(handler: object, controller: Type): Type<object>[] {
+  return [handler, controller].flatMap((target) => {
+    const said = (key: string) =>
+      Object.values((Reflect.getMetadata(key, target) ?? {}) as object) as unknown[];
+    const typed = [...said(DECORATORS.API_RESPONSE), ...said(DECORATORS.API_PARAMETERS)] as {
+      type?: unknown;
+    }[];
+    return [...typed.map(({ type }) => type), ...said(DECORATORS.API_EXTRA_MODELS)].flatMap(classIn);
+  });
 }
 
 /** The tags of an operation. */
@@ -236,17 +246,17 @@ export function isExcluded(handler: object, controller: Type): boolean {
 export const isSse = (handler: object): boolean => Reflect.hasMetadata(SSE_METADATA, handler);
 
 /** Whether a method sends its answer by `@Res()` instead of returning it. */
-export function sendsItself(controller: object, name: string): boolean {
+export function sendsItself(controller: Type, name: string): boolean {
   const isShared = Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, controller, name) as
     boolean | undefined;
-  return !isShared && indexesOf(SENDERS, controller, name).length > 0;
+  return !isShared && parametersOf(controller, name).some(({ kind }) => SENDERS.has(kind));
 }
 
 /** Methods whose requests usually have a body. */
 const { POST, PUT, PATCH, ALL } = RequestMethod;
 const WITH_BODY = new Set<RequestMethod | undefined>([POST, PUT, PATCH, ALL]);
 
-type Declared = Omit<OperationFacts, 'id' | 'permissions' | 'takesBody' | 'readsBody'>;
+type Declared = Omit<OperationFacts, 'id' | 'permissions' | 'takesBody' | 'readsBody' | 'isTagged'>;
 
 const DEFAULTS: Declared = {
   access: 'bearer',
@@ -267,30 +277,31 @@ const cache = new Map<object, Map<object, OperationFacts>>();
  */
 export function operationOf(
   handler: object,
-  controller: object,
+  controller: Type,
   name = (handler as { name: string }).name,
 ): OperationFacts {
   const byController = cache.getOrInsertComputed(handler, () => new Map());
   return byController.getOrInsertComputed(controller, () => compose(handler, controller, name));
 }
 
-function compose(handler: object, controller: object, name: string): OperationFacts {
+function compose(handler: object, controller: Type, name: string): OperationFacts {
   const all = { ...DEFAULTS, ...declaredBy(controller), ...declaredBy(handler) };
-  const takesBody = all.takes !== undefined || indexesOf(BODIES, controller, name).length > 0;
+  const { access, needs, entity, returns, isList, successes: declared } = all;
+  const takesBody =
+    all.takes !== undefined || parametersOf(controller, name).some(({ kind }) => BODIES.has(kind));
+  const ofEntity = entity !== undefined && entity.type === returns && !isList;
+  const has304 = hasSuccess(all, 304);
+  // RFC 9110, 13.1.2
+  const adds304 = ofEntity && !has304 && methodOf(handler) === RequestMethod.GET;
   return {
     ...all,
     id: operationIdOf(handler),
-    permissions: all.access === 'bearer' ? permissionsIn(all.needs) : [],
+    permissions: access === 'bearer' ? permissionsIn(needs) : [],
     takesBody,
     readsBody: takesBody || WITH_BODY.has(methodOf(handler)),
-    successes: successesOf(all, handler),
+    successes: adds304 ? [...declared, { status: 304 }] : declared,
+    isTagged: ofEntity || has304,
   };
-}
-
-/** Adds 304 to the read of a tagged entity (RFC 9110, 13.1.2). */
-function successesOf({ successes, entity, returns, isList }: Declared, handler: object): readonly Success[] {
-  const isRead = methodOf(handler) === RequestMethod.GET && entity?.type === returns && !isList;
-  return !entity || !isRead || hasSuccess({ successes }, 304) ? successes : [...successes, { status: 304 }];
 }
 
 function permissionsIn(needs: Needs = 'nothing'): readonly string[] {

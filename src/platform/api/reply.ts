@@ -5,7 +5,7 @@ import { ApiHeader } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { ApiError } from './api-error.js';
 import { type JsonText, type Serializer, serializer } from './dto.js';
-import { Declare, hasSuccess, type OperationFacts } from './operation.js';
+import { Declare } from './operation.js';
 import type { Page } from './paging.js';
 import { refusePart } from './validation.js';
 import { aboveVersions, originOf, type RoutedRequest, versionOf } from './request.js';
@@ -35,17 +35,18 @@ type Finish =
   /** @param json what interceptors have made of the value of the method; undefined where that is no JSON */
   (json: JsonText | undefined) => JsonText | undefined | Promise<JsonText | undefined>;
 
-// A property, as V8 keeps each value of a `WeakMap`, and with it all of the request, until its next full collection.
-type Finishing = Response & { finish?: { readonly status: number; readonly text: Finish } };
+/** A property of the response, as V8 keeps each value of a `WeakMap`, and with it all of the request, until its next full collection. */
+const FINISH = Symbol('who looks at the text of an answer');
+type Finishing = Response & { [FINISH]?: { readonly status: number; readonly text: Finish } };
 
 /** Has the text of the answer, if it gets this status, looked at before it is sent. */
 export function finish(response: Response, status: number, text: Finish): void {
-  (response as Finishing).finish = { status, text };
+  (response as Finishing)[FINISH] = { status, text };
 }
 
 /** Who looks at the text of an answer with a status. */
 export function finishOf(response: Response, status: number): Finish | undefined {
-  const { finish: found } = response as Finishing;
+  const { [FINISH]: found } = response as Finishing;
   return found?.status === status ? found.text : undefined;
 }
 
@@ -123,12 +124,6 @@ function withCursor(target: string, cursor: string): string {
  */
 export function EntityTags(type: Type): ClassDecorator {
   return Declare({ entity: { type, serialize: serializer(type) } });
-}
-
-/** Whether the answers of an operation have an `ETag`. */
-export function isTagged(operation: OperationFacts): boolean {
-  const { entity, returns, isList } = operation;
-  return (entity !== undefined && entity.type === returns && !isList) || hasSuccess(operation, 304);
 }
 
 /** The `If-Match` of a request. */

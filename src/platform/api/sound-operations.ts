@@ -4,23 +4,23 @@ import { getSchemaPath } from '@nestjs/swagger';
 import { OperatorError } from '../process/index.js';
 import { isErrorCode } from './api-error.js';
 import { EVENTS_TYPE, FORM_TYPE, isRaw, JSON_TYPE } from './bodies.js';
-import { type Enumeration, fieldsIn } from './dto.js';
+import { classesIn, type Enumeration, fieldsIn } from './dto.js';
 import { isDay } from './formats.js';
 import {
-  BODY,
   countAddresses,
-  indexesOf,
   interceptFirst,
   isExcluded,
   isSse,
   methodOf,
+  modelsOf,
   NO_ID,
   type OperationFacts,
   operationOf,
+  type Parameter,
+  parametersOf,
   sendsItself,
   tagsOf,
   wholeBodyOf,
-  wholeParts,
 } from './operation.js';
 import { isPermission, NeedsBy } from './permissions.js';
 import { isMixed } from './validation.js';
@@ -32,13 +32,11 @@ export function defaultId(controller: string, method: string): string {
 
 /** The declared facts of a method, and its types. */
 export interface DeclaredOperation extends OperationFacts {
-  /** The classes of all parameters (path, query and body), and of the body alone. */
-  readonly parameters: readonly Type<object>[];
+  /** The parameters that come from the path, the query or the body. */
+  readonly parameters: readonly Parameter[];
   readonly bodies: readonly Type<object>[];
-  /** The parts of the request that have no class, so that nothing checks them: `body`, `query`, `path`. */
-  readonly untyped: readonly string[];
-  /** The classes of path, query and form, whose values are sent as texts. */
-  readonly sentAsTexts: readonly Type<object>[];
+  /** The classes of answers and webhooks, and others that Swagger's decorators name. */
+  readonly models: readonly Type<object>[];
   /** The media types of declared answers that are not JSON. */
   readonly notJson: readonly string[];
   readonly sendsItself: boolean;
@@ -81,42 +79,34 @@ export function declaredOperations(modules: ModulesContainer): DeclaredOperation
 
 /** The operations of a controller. */
 export function operationsIn(controller: Type): DeclaredOperation[] {
-  const prototype = controller.prototype as object;
   return routesIn(controller).map(([name, handler]) => {
     const facts = operationOf(handler, controller, name);
-    const types = (Reflect.getMetadata('design:paramtypes', prototype, name) ?? []) as Type<object>[];
+    const parameters = parametersOf(controller, name).filter(({ part }) => part !== undefined);
     return {
       ...facts,
       id: facts.id === NO_ID ? defaultId(controller.name, name) : facts.id,
-      parameters: types.filter((type) => typeof type === 'function'),
-      bodies: indexesOf(BODY, controller, name).flatMap((index) => types[index] ?? []),
-      untyped: wholeParts(controller, name).flatMap(({ part, index }) =>
-        isClass(types[index]) ? [] : [part],
-      ),
-      sentAsTexts: wholeParts(controller, name).flatMap(({ part, index }) =>
-        part !== 'body' || isForm(facts) ? (types[index] ?? []) : [],
-      ),
+      parameters,
+      bodies: typesOf(parameters.filter(({ part }) => part === 'body')),
+      models: modelsOf(handler, controller),
       notJson: notJsonOf(facts, handler),
       sendsItself: sendsItself(controller, name),
       tags: tagsOf(handler, controller),
       addresses: isExcluded(handler, controller) ? undefined : countAddresses(handler, controller),
-      wholeBody: types[wholeBodyOf(handler, controller, name) ?? -1],
+      wholeBody: wholeBodyOf(handler, controller, name),
     };
   });
 }
 
-/** Whether the type of a parameter is a class: TypeScript writes `Object` for an interface, a union and an import of a type. */
-function isClass(type: unknown): boolean {
-  return type !== undefined && type !== Object && type !== Array;
-}
+const typesOf = (parameters: readonly Parameter[]) => parameters.flatMap(({ type = [] }) => type);
 
 const isForm = ({ takes }: OperationFacts) => takes?.types.every((type) => type === FORM_TYPE) ?? false;
 
-/** The fields of a class that cannot read their example, a number or a boolean, as a text. */
+/** The fields of a class whose values are numbers or booleans, and that cannot read one as a text. */
 function withoutText(type: Type<object>): string[] {
-  return fieldsIn(type).flatMap(([name, { options, accepts, read }]) => {
-    const { example } = options;
-    const isText = typeof example !== 'number' && typeof example !== 'boolean';
+  return fieldsIn(type).flatMap(([name, { options, schema, accepts, read }]) => {
+    const [kind] = [schema.type].flat();
+    const isText = kind !== 'integer' && kind !== 'number' && kind !== 'boolean';
+    const { example = kind === 'boolean' ? true : (schema.minimum ?? 0) } = options;
     return isText || accepts(read(String(example), {}, '')) ? [] : [name];
   });
 }
@@ -126,21 +116,25 @@ function notJsonOf({ successes }: OperationFacts, handler: object): string[] {
   return isSse(handler) ? [...types, EVENTS_TYPE] : types;
 }
 
-/** The DTO classes that are schemas of the document: bodies, answers, webhooks, and the classes in their fields. */
-export function schemasOf(
-  operations: readonly Pick<DeclaredOperation, 'bodies' | 'returns' | 'webhook'>[],
-): Set<Type<object>> {
-  const all = new Set<Type<object>>();
-  for (const { bodies, returns, webhook } of operations)
-    for (const type of [...bodies, returns, webhook?.body]) if (type) all.add(type);
+/** The DTO classes that are schemas of the document: bodies, answers, webhooks, and the classes inside them. */
+export function schemasOf(operations: readonly DeclaredOperation[]): Set<Type<object>> {
+  return withInside(operations.flatMap(({ bodies, models }) => [...bodies, ...models]));
+}
+
+/** Classes, and the classes inside them. */
+export function withInside(types: readonly Type<object>[]): Set<Type<object>> {
+  const all = new Set(types);
   // The set grows while it is walked.
-  for (const type of all) for (const [, { kind }] of fieldsIn(type)) if (kind.model) all.add(kind.model);
+  for (const type of all) for (const inside of classesIn(type)) all.add(inside);
   return all;
 }
 
 /** The enumerations in the fields of operations. */
 export function enumerationsIn(operations: readonly DeclaredOperation[]): Enumeration[] {
-  const classes = new Set([...schemasOf(operations), ...operations.flatMap(({ parameters }) => parameters)]);
+  const classes = new Set([
+    ...schemasOf(operations),
+    ...operations.flatMap(({ parameters }) => typesOf(parameters)),
+  ]);
   return [...classes].flatMap((type) => fieldsIn(type).flatMap(([, { kind }]) => kind.enumeration ?? []));
 }
 
@@ -192,7 +186,7 @@ export function problemsIn(all: readonly DeclaredOperation[], described: Tags = 
   const unversioned = idsOf(({ addresses }) => addresses === 0);
   const several = idsOf(({ addresses = 0 }) => addresses > 1);
   const twice = all.map(({ id }) => id).filter((id, i, ids) => ids.indexOf(id) < i);
-  const mixed = new Set(all.flatMap(({ parameters }) => parameters.filter(isMixed)));
+  const mixed = new Set(all.flatMap(({ parameters }) => typesOf(parameters).filter(isMixed)));
   return [
     ...all.flatMap(problemsOf),
     ...twice.map((id) => `Two operations have the id ${id}.`),
@@ -264,10 +258,14 @@ const MAX_BYTES = 32 * 1024 * 1024;
 
 /** The problems of one operation, each in a sentence that names the operation. */
 function problemsOf(operation: DeclaredOperation): string[] {
-  const { id, takes, successes, errors, seconds = 1, access, idempotent, untyped } = operation;
+  const { id, takes, successes, errors, seconds = 1, access, idempotent } = operation;
   const { types = [], maxBytes = 1 } = takes ?? {};
   const statuses = successes.map(({ status }) => status);
-  const unread = operation.sentAsTexts.flatMap(withoutText);
+  const whole = operation.parameters.filter(({ isWhole }) => isWhole);
+  const untyped = whole.flatMap(({ part, type }) => (type ? [] : part!));
+  const unread = typesOf(whole.filter(({ part }) => part !== 'body' || isForm(operation))).flatMap(
+    withoutText,
+  );
   const found = [
     maxBytes > MAX_BYTES && `may take a body of at most ${MAX_BYTES} bytes, not ${maxBytes}`,
     !(maxBytes > 0) && `may take a body of ${maxBytes} bytes`,

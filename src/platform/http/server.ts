@@ -19,7 +19,6 @@ import {
   finishOf,
   hasSuccess,
   isFresh,
-  isTagged,
   JsonText,
   locate,
   type RoutedRequest,
@@ -132,7 +131,7 @@ export class HttpAdapter extends ExpressAdapter {
     response.statusCode = status;
     const { operation } = response.req as Partial<RoutedRequest>;
     if (operation && isSuccess(status)) locate(response.req as RoutedRequest, response, body);
-    if (operation && isSuccess(status) && isTagged(operation)) {
+    if (operation && isSuccess(status) && operation.isTagged) {
       const tag = entityTag(json);
       if (!hasSuccess(operation, 304)) response.setHeader('ETag', tag);
       else if (isFresh(response.req, response, tag)) return response.status(304).end();

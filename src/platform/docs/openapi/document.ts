@@ -7,8 +7,10 @@ import {
   type DeclaredOperation,
   declaredOperations,
   defaultId,
+  fieldsIn,
   isLaterVersion,
   requireSound,
+  schemasOf,
   type Tags,
   versionOf,
   type Webhook,
@@ -19,13 +21,14 @@ import { discoveryUrl, RELEASE } from '../../process/index.js';
 import { finishOperation, OIDC } from './finish-operation.js';
 import { errorComponents, headersIn } from './responses.js';
 import {
-  describeSchemas,
+  completeSchemas,
   exampleFor,
   HERE,
   inlined,
   type Operation,
   type Placed,
   placedIn,
+  withSchemas,
 } from './schemas.js';
 
 /** Texts of the product for the document. The module of the application provides them. */
@@ -89,17 +92,17 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
       description: credentials.openIdConnect,
       ...(config.OIDC_CLIENT_ID ? { 'x-client-id': config.OIDC_CLIENT_ID } : {}),
     };
-  const document = SwaggerModule.createDocument(app, base, {
-    operationIdFactory: defaultId,
-    autoTagControllers: false,
-  });
+  // Without the routes that the document leaves out.
+  const declared = declaredOperations(modules).filter(({ addresses }) => addresses !== undefined);
+  const options = { operationIdFactory: defaultId, autoTagControllers: false };
+  // Swagger does not see the classes inside a field.
+  const extraModels = [...schemasOf(declared)].filter((type) => fieldsIn(type).length > 0);
+  const document = withSchemas(SwaggerModule.createDocument(app, base, { ...options, extraModels }));
   const frontDoor = config.BASE_URL ? aboveVersions(config.BASE_URL) : HERE;
   document.info.contact = { name: team, url: frontDoor };
   document.paths = relativePaths(document.paths, frontDoor, unversioned, config);
   document.info.description = withPresent(description, document);
-  // Without the routes that the document leaves out.
-  const declared = declaredOperations(modules).filter(({ addresses }) => addresses !== undefined);
-  describeSchemas(document, declared);
+  completeSchemas(document, declared);
   const byId = new Map(declared.map((facts) => [facts.id, facts]));
   for (const placed of placedIn(document.paths))
     finishOperation(placed, byId.get(placed.operation.operationId!)!, document, config);

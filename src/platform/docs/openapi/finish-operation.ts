@@ -7,7 +7,6 @@ import {
   type Gives,
   hasSuccess,
   isRaw,
-  isTagged,
   JSON_TYPE,
   type OperationFacts,
   sizeText,
@@ -16,14 +15,7 @@ import {
 } from '../../api/index.js';
 import { codeSamples } from './call-samples.js';
 import { errorResponses, headerReferences, type HEADERS } from './responses.js';
-import {
-  describeParameters,
-  exampleFor,
-  namePage,
-  type Operation,
-  type Placed,
-  type Schema,
-} from './schemas.js';
+import { defaultsOf, exampleFor, namePage, type Operation, type Placed, type Schema } from './schemas.js';
 
 /** The security scheme of access tokens, if an identity provider is configured. */
 export const OIDC = 'openIdConnect';
@@ -85,8 +77,11 @@ function parametersOf({ parameters = [] }: Operation, facts: DeclaredOperation):
   const allowed = parameters.filter(
     (parameter) => parameter.in !== 'header' || !NO_PARAMETERS.has(parameter.name.toLowerCase()),
   );
-  for (const type of facts.parameters) if (!facts.bodies.includes(type)) describeParameters(allowed, type);
+  const given = facts.parameters.filter(({ part }) => part !== 'body');
+  const defaults = new Map(given.flatMap(({ type }) => (type ? defaultsOf(type) : [])));
   for (const parameter of allowed) {
+    if (defaults.has(parameter.name))
+      Object.assign(parameter.schema!, { default: defaults.get(parameter.name) });
     if (parameter.name.toLowerCase() === LAST_EVENT.name.toLowerCase()) Object.assign(parameter, LAST_EVENT);
     // Values separated by commas.
     if ((parameter.schema as Schema).type === 'array')
@@ -129,7 +124,7 @@ function finishSuccess(
   const media = response.content?.['application/json'];
   const headers: (keyof typeof HEADERS)[] = ['X-Request-Id'];
   if (located) headers.push('Location');
-  if ((media && isTagged(facts)) || hasSuccess(facts, 304)) headers.push('ETag');
+  if ((media && facts.isTagged) || hasSuccess(facts, 304)) headers.push('ETag');
   if (idempotent) headers.push('Idempotency-Replayed');
   const { schema }: { schema?: Schema } = media ?? {};
   if (schema?.type === 'array') {

@@ -16,11 +16,16 @@ import {
 } from '../../api/index.js';
 import { type Operation, referredTo } from './schemas.js';
 
-const text = (description: string, example: string) => ({ description, schema: { type: 'string' }, example });
-const always = (description: string, example: string) => ({
+const TEXT = { type: 'string' };
+const text = (description: string, example: string, schema: object = TEXT) => ({
+  description,
+  schema,
+  example,
+});
+const always = (description: string, example: string | number, schema: object = TEXT) => ({
   description,
   required: true,
-  schema: { type: 'string' },
+  schema,
   example,
 });
 
@@ -35,21 +40,19 @@ export const HEADERS = {
     'Identifies the request, here and in the logs.',
     '32b5804c-9fa2-45ef-ac83-767ea6d74ac2',
   ),
-  Location: {
-    ...always('Address of the created resource.', 'http://localhost:3000/v1/pets/1'),
-    schema: { type: 'string', format: 'uri' },
-  },
+  Location: always('Address of the created resource.', 'http://localhost:3000/v1/pets/1', {
+    type: 'string',
+    format: 'uri',
+  }),
   ETag: always(
     'Identifies the state of the resource: another state has another tag (RFC 9110, 8.8.3).',
     '"Zm9yIGFuIG9yZGVyIGhlcm"',
   ),
-  'Idempotency-Replayed': {
-    ...text(
-      '`true` if this repeats the answer to an earlier request with the same `Idempotency-Key`.',
-      'true',
-    ),
-    schema: { type: 'string', const: 'true' },
-  },
+  'Idempotency-Replayed': text(
+    '`true` if this repeats the answer to an earlier request with the same `Idempotency-Key`.',
+    'true',
+    { type: 'string', const: 'true' },
+  ),
   RateLimit: text(
     'How many requests are left (`r`), and seconds until the count resets (`t`).',
     '"auth";r=0;t=30',
@@ -60,12 +63,7 @@ export const HEADERS = {
   ),
   Link: text('Address of the next page (`rel="next"`); absent on the last one.', NEXT),
   'WWW-Authenticate': always('The authentication scheme to use.', 'Bearer realm="petstore"'),
-  'Retry-After': {
-    description: 'Seconds to wait before trying again.',
-    required: true,
-    schema: { type: 'integer', minimum: 1 },
-    example: 1,
-  },
+  'Retry-After': always('Seconds to wait before trying again.', 1, { type: 'integer', minimum: 1 }),
   Deprecation: always(`${DEPRECATION[0]}.`, DEPRECATION[1]),
   Sunset: always(`${SUNSET[0]}.`, SUNSET[1]),
   EarlyDeprecation: text(DEPRECATION[0] + EARLY, DEPRECATION[1]),
@@ -134,21 +132,18 @@ export function errorResponses(
   if (operation.requestBody) codes.push(...WITH_BODY);
   const hasCheckedBody = operation.requestBody && !takes.types.every(isRaw);
   // An unknown id of an event is no error.
-  const hasParameters = parameters.some(({ name }) => name !== 'Last-Event-ID');
-  if (hasCheckedBody || hasParameters) codes.push('validation_failed');
+  if (hasCheckedBody || parameters.some(({ name }) => name !== 'Last-Event-ID'))
+    codes.push('validation_failed');
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (facts.access === 'bearer') codes.push('permission_denied');
   if (facts.access !== 'public' && config.OIDC_ISSUER) codes.push(...TOKEN_ERRORS);
   if (facts.sunset) codes.push('operation_removed');
-  const handlerErrors: ErrorCode[] = [];
-  if (facts.idempotent) handlerErrors.push('idempotency_key_in_use', 'idempotency_key_reused');
-  if (facts.conditional) handlerErrors.push('precondition_failed');
+  const last: ErrorCode[] = [];
+  if (facts.idempotent) last.push('idempotency_key_in_use', 'idempotency_key_reused');
+  if (facts.conditional) last.push('precondition_failed');
   const usual = (code: ErrorCode) => [code, factsOf(code).status] as const;
   const own = Object.entries(facts.errors) as [ErrorCode, number][];
-  const byStatus = Map.groupBy(
-    [...codes.map(usual), ...own, ...handlerErrors.map(usual)],
-    ([, status]) => status,
-  );
+  const byStatus = Map.groupBy([...codes.map(usual), ...own, ...last.map(usual)], ([, status]) => status);
   return Object.fromEntries(
     Array.from(byStatus, ([status, found]) => [
       status,
@@ -173,7 +168,10 @@ const ERROR = {
 
 /** The Error schema, its codes, and an example of each error of the operations. */
 export function errorComponents(document: OpenAPIObject) {
-  const examples = examplesIn(document).map((name) => [name, { summary: name, value: exampleOf(name) }]);
+  const examples = examplesIn(document).map((name) => [
+    name,
+    { summary: name, value: errorOf(name).toJSON() },
+  ]);
   const codes = allErrors().map(([code]) => code);
   const meanings = allErrors().map(([code, { meaning }]) => [code, meaning]);
   return {
@@ -200,12 +198,10 @@ function examplesIn({ paths }: OpenAPIObject): string[] {
 
 /** A function from a code to its statuses, such as `400 or 404`: the usual one, and those of single operations. */
 export function statusesIn(document: OpenAPIObject): (code: ErrorCode) => string {
-  const examples = examplesIn(document);
+  const used = examplesIn(document).map(errorOf);
   return (code) => {
-    const statuses = examples.flatMap((name) =>
-      name.replace(/\d{3}$/, '') === `${code}_` ? [name.slice(-3)] : [],
-    );
-    return [...statuses, String(factsOf(code).status)].toSorted().join(' or ');
+    const own = used.flatMap((error) => (error.code === code ? error.getStatus() : []));
+    return [...new Set([...own, factsOf(code).status])].toSorted((a, b) => a - b).join(' or ');
   };
 }
 
@@ -249,8 +245,8 @@ function exampleNamed(name: string, takes?: Takes): object {
   return { $ref: `#/components/examples/${name}` };
 }
 
-/** The Error of an example; `category_not_found_400` is a code with a status other than its usual one. */
-function exampleOf(name: string) {
+/** The error of an example; `category_not_found_400` is a code with a status other than its usual one. */
+function errorOf(name: string): ApiError {
   const [, code, status] = /^(\w+?)(?:_(\d{3}))?$/.exec(name) as unknown as [string, ErrorCode, string?];
-  return new ApiError(code, undefined, status ? { status: Number(status) } : {}).toJSON();
+  return new ApiError(code, undefined, status ? { status: Number(status) } : {});
 }

@@ -9,21 +9,13 @@ import {
   type ResponseObject,
   type SchemaObject,
 } from '@nestjs/swagger';
-import {
-  type DeclaredOperation,
-  enumerationsIn,
-  type Field,
-  fieldsIn,
-  pageName,
-  schemasOf,
-} from '../../api/index.js';
+import { type DeclaredOperation, enumerationsIn, fieldsIn, pageName, withInside } from '../../api/index.js';
 
 /** Placeholder in the document for the origin that a client requests it from. */
 export const HERE = 'http://here.invalid';
 
 /** A schema, or a reference to one, with the keywords that Swagger's type lacks. */
 export interface Schema extends SchemaObject, Partial<ReferenceObject> {
-  allOf?: Schema[];
   properties?: Record<string, Schema>;
   const?: unknown;
   'x-minimum'?: string;
@@ -62,15 +54,21 @@ export function placedIn(paths: OpenAPIObject['paths']): Placed[] {
   );
 }
 
-/** Describes the classes and the enumerations of operations by their fields. */
-export function describeSchemas(document: OpenAPIObject, declared: readonly DeclaredOperation[]): void {
+/** Puts the one schema of a `oneOf` or `allOf`, such as that of a field, beside other keywords, which OpenAPI 3.0 did not allow. */
+export function withSchemas(document: OpenAPIObject): OpenAPIObject {
+  return JSON.parse(JSON.stringify(document), (_key, value: Schema | null) => {
+    const { allOf = [], oneOf = [], ...beside } = Object(value) as Schema;
+    const [one, ...others] = [allOf, oneOf].flat();
+    return typeof one === 'object' && others.length === 0 ? { ...beside, ...one } : value;
+  }) as OpenAPIObject;
+}
+
+/** Adds the enumerations that fields refer to, and the defaults of what clients send. */
+export function completeSchemas(document: OpenAPIObject, declared: readonly DeclaredOperation[]): void {
   const schemas = document.components!.schemas as Record<string, Schema>;
-  const sent = schemasOf(declared.map(({ bodies }) => ({ bodies })));
-  for (const type of schemasOf(declared)) {
+  for (const type of withInside(declared.flatMap(({ bodies }) => bodies))) {
     const { properties = {} } = schemas[nameOf(getSchemaPath(type))] ?? {};
-    const initial = sent.has(type) ? initialValues(type) : {};
-    for (const [name, member] of fieldsIn(type))
-      properties[name] = { description: member.options.description, ...describe(member, initial[name]) };
+    for (const [name, initial] of defaultsOf(type)) properties[name]!.default = initial;
   }
   for (const { name, description, meanings } of enumerationsIn(declared)) {
     const values = { enum: Object.keys(meanings()), 'x-enumDescriptions': meanings() };
@@ -78,26 +76,15 @@ export function describeSchemas(document: OpenAPIObject, declared: readonly Decl
   }
 }
 
-/** Describes the parameters that are fields of a class. */
-export function describeParameters(parameters: readonly ParameterObject[], type: Type<object>): void {
-  const fields = new Map(fieldsIn(type));
-  const initial = initialValues(type);
-  for (const parameter of parameters) {
-    const member = fields.get(parameter.name);
-    if (member) parameter.schema = describe(member, initial[parameter.name]);
-  }
-}
-
-/** The schema of a field with its example and its default, which is the initial value of the property. */
-function describe({ options: { example }, schema, write }: Field, initial: unknown): Schema {
-  const defaults =
-    initial === undefined ? {} : { default: initial === null ? null : JSON.parse(write(initial)) };
-  return { ...(example !== undefined && { example }), ...(schema as Schema), ...defaults };
-}
-
-/** The initial values of a class of fields, which the service constructs to read a request. */
-function initialValues(type: Type<object>): Record<string, unknown> {
-  return fieldsIn(type).length > 0 ? { ...new type() } : {};
+/** The defaults of the fields of a class: the initial values of its properties, which the service constructs to read a request. */
+export function defaultsOf(type: Type<object>): [name: string, initial: unknown][] {
+  const fields = fieldsIn(type);
+  const initial = fields.length > 0 ? (new type() as Record<string, unknown>) : {};
+  const defaults = fields.filter(([name]) => initial[name] !== undefined);
+  return defaults.map(([name, { write }]) => [
+    name,
+    initial[name] === null ? null : JSON.parse(write(initial[name])),
+  ]);
 }
 
 const nameOf = (reference: string): string => reference.split('/').at(-1)!;
@@ -121,7 +108,7 @@ export function namePage(
 
 /** Resolves a reference to a schema. */
 export function schemaOf(document: OpenAPIObject, schema: Schema): Schema {
-  return schema.$ref ? (partAt(document, schema.$ref) as Schema) : schema;
+  return schema.$ref ? (partAt(document, schema.$ref) ?? {}) : schema;
 }
 
 /** The target of a reference, such as `#/components/schemas/Pet`. */
@@ -153,8 +140,8 @@ export function exampleFor(document: OpenAPIObject, schema: Schema): unknown {
 }
 
 /** A value for a property or a parameter without an example. */
-export function impliedValue(document: OpenAPIObject, { allOf = [], ...property }: Schema): unknown {
-  const schema = schemaOf(document, allOf[0] ?? property);
+export function impliedValue(document: OpenAPIObject, property: Schema): unknown {
+  const schema = schemaOf(document, property);
   const { type, enum: values, minimum, properties, items, minItems = 0 } = schema;
   if (properties) return exampleFor(document, schema);
   if (items) return minItems > 0 ? [impliedValue(document, items)] : [];

@@ -63,12 +63,11 @@ export class FieldLists {
     return format ? `${types} (${format})` : types;
   }
 
-  /** The target of a reference, with the properties beside the reference. Swagger wraps a described one in `allOf`. */
+  /** The target of a reference, with the properties beside the reference. */
   resolved(schema: Schema): Schema {
-    const { $ref, allOf = [], ...own } = schema;
-    const reference = $ref ?? allOf[0]?.$ref;
-    if (!reference) return schema;
-    const found = partAt(this.document, reference) as Schema | undefined;
+    const { $ref, ...own } = schema;
+    if (!$ref) return schema;
+    const found = partAt(this.document, $ref) as Schema | undefined;
     return { ...this.resolved(found ?? {}), ...own };
   }
 

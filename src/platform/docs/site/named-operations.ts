@@ -14,26 +14,18 @@ export interface NamedOperation extends Placed {
   readonly place: string;
 }
 
-export function operationsOf({ paths }: OpenAPIObject): NamedOperation[] {
-  return named(paths);
-}
-
-/** The webhooks of the document. */
-export function webhooksOf({ webhooks = {} }: OpenAPIObject): NamedOperation[] {
-  return named(webhooks).map((webhook) => ({ ...webhook, place: `/webhooks/${webhook.id}` }));
-}
-
-/** Places of operations relative to the root of the site: `reference#/pets/createPet` for `POST /pets`. */
-export function linksTo(document: OpenAPIObject): Map<string, string> {
-  return new Map(operationsOf(document).map(({ name, place }) => [name, `reference#${place}`]));
-}
-
-function named(paths: OpenAPIObject['paths']): NamedOperation[] {
+/** The operations of a document, or its webhooks. @param group the first part of their places, if not the tag */
+export function namedIn(paths: OpenAPIObject['paths'] = {}, group?: string): NamedOperation[] {
   return placedIn(paths).map((placed) => {
     const { path, method, operation } = placed;
     const { operationId: id = '', summary = '', description = '', tags: [tag = ''] = [] } = operation;
     const name = `${method.toUpperCase()} ${path}`;
     const mark = operation.deprecated ? 'deprecated' : operation['x-stability'];
-    return { ...placed, name, tag, id, summary, description, mark, place: `/${tag}/${id}` };
+    return { ...placed, name, tag, id, summary, description, mark, place: `/${group ?? tag}/${id}` };
   });
+}
+
+/** Places of operations relative to the root of the site: `reference#/pets/createPet` for `POST /pets`. */
+export function linksTo({ paths }: OpenAPIObject): Map<string, string> {
+  return new Map(namedIn(paths).map(({ name, place }) => [name, `reference#${place}`]));
 }

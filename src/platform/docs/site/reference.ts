@@ -4,7 +4,7 @@ import { HERE, type Schema } from '../openapi/schemas.js';
 import type { WebPage } from './assets.js';
 import { type ListedField, FieldLists } from './field-lists.js';
 import { breakable, escape, htmlOf, type OperationLinks, sample } from './markdown.js';
-import { linksTo, type NamedOperation, operationsOf, webhooksOf } from './named-operations.js';
+import { linksTo, namedIn, type NamedOperation } from './named-operations.js';
 
 /** The whole document, readable without a script. In its addresses, `~/` is the root of the site. @param guides by name */
 export function referencePage(document: OpenAPIObject, guides: ReadonlySet<string>): WebPage {
@@ -26,25 +26,21 @@ class Reference {
     private readonly document: OpenAPIObject,
     private readonly guides: ReadonlySet<string>,
   ) {
-    this.operations = operationsOf(document);
+    this.operations = namedIn(document.paths);
     this.links = linksTo(document);
     this.fields = new FieldLists(document, (markdown) => this.textOf(markdown));
   }
 
   page(): WebPage {
-    const { info, tags = [] } = this.document;
+    const { info, tags = [], webhooks } = this.document;
     const list = this.linksToAll();
-    const inTag = (name: string) => this.operations.filter(({ tag }) => tag === name);
-    const sections = tags.map(({ name, description = '' }) =>
-      section(
-        name,
-        this.textOf(description),
-        inTag(name)
-          .map((operation) => this.article(operation, true))
-          .join('\n'),
-      ),
-    );
-    const sent = webhooksOf(this.document).map((webhook) => this.article(webhook, false));
+    const sections = tags.map(({ name, description = '' }) => {
+      const articles = this.operations
+        .filter(({ tag }) => tag === name)
+        .map((one) => this.article(one, true));
+      return section(name, this.textOf(description), articles.join('\n'));
+    });
+    const sent = namedIn(webhooks, 'webhooks').map((webhook) => this.article(webhook, false));
     if (sent.length > 0)
       sections.push(
         section('webhooks', '<p>Requests that the service sends to a configured address.</p>', sent.join('')),
@@ -80,7 +76,7 @@ ${this.errorCodes()}</main>
     return `<ul>${tags.join('\n')}\n<li><a href="#errors">Error codes</a></li></ul>`;
   }
 
-  /** @param isOurs false for a webhook, which clients receive */
+  /** @param isCallable false for a webhook, which clients receive */
   private article(named: NamedOperation, isCallable: boolean): string {
     const { id, place, path, method, summary, description, operation } = named;
     const sunset = operation['x-deprecated-sunset'];

@@ -1,9 +1,10 @@
 // Adds the button *Get a key* to Swagger UI, by its documented methods. Keys are in the memory of the page alone.
 const bar = document.createElement('section');
 Object.assign(bar, { className: 'swagger-ui', ariaLabel: 'API key' });
-bar.innerHTML =
-  '<div class="wrapper"><p><button type="button">Get a key</button> <span role="status"></span></p></div>';
-const [button, status] = bar.querySelector('p').children;
+bar.innerHTML = `<div class="topbar"><div class="wrapper"><div class="topbar-wrapper">
+  <button class="btn authorize" type="button">Get a key</button><span class="white" role="status"></span>
+</div></div></div>`;
+const [button, status] = bar.querySelector('.topbar-wrapper').children;
 button.addEventListener('click', async () => {
   status.textContent = 'Getting a key…';
   try {
