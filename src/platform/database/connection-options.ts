@@ -16,7 +16,7 @@ import { answered503 } from './unavailable.js';
 
 /**
  * Sends in one packet the statements of a transaction that do not wait for each other: `pg` corks the socket for each, and Node
- * advises to uncork in the next tick. A keyed change of an order takes six writes instead of eight, of some 20 µs each.
+ * advises to uncork in the next tick. A keyed change of an order takes six writes instead of eight.
  */
 class PacketSocket extends Socket {
   override uncork(): void {
