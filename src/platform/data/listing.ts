@@ -48,14 +48,14 @@ export class Listing implements Cursors {
     }
   }
 
+  /** The same in every release: those of an upgrade continue each other's pages. */
   get mark(): string {
-    const { shape, form, equal, among, range } = this;
-    const values = [
-      ...equal.map(([, value]) => textOf(value)),
-      ...(among?.[1].map(textOf).toSorted() ?? []),
-      ...(range ? [range.from, range.to].map(textOf) : []),
-    ];
-    return markOf(`${shape.table} ${form} ${JSON.stringify(values)}`);
+    const { shape, equal, among, range, sort = 'id', isDescending } = this;
+    const parts = equal.map(([name, value]) => `${name}=${textOf(value)}`);
+    if (among) parts.push(`${among[0]} in ${JSON.stringify(among[1].map(textOf).toSorted())}`);
+    if (range) parts.push(`${sort} in ${textOf([range.from, range.to].map((bound) => bound ?? null))}`);
+    const { tableName } = shape.entity;
+    return markOf(`${tableName} by ${sort}${isDescending ? ' down' : ''}\0${parts.toSorted().join('\0')}`);
   }
 
   isPosition({ value }: Position): boolean {
@@ -169,8 +169,9 @@ function whyNotSorted({ type, metadata: column }: ShapeColumn): string | undefin
   return isTooFine ? 'is finer than a millisecond: give it `precision: 3`' : undefined;
 }
 
-/** A text that no other value of the column has: no text in PostgreSQL has a NUL. */
+/** A text that no other value of the column has. */
 export function textOf(value: unknown): string {
-  if (value === null) return '\0';
+  // The text `null` differs from NULL by a NUL, which no text in PostgreSQL has.
+  if (value === 'null') return 'null\0';
   return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | bigint | boolean}`;
 }
