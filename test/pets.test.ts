@@ -111,8 +111,16 @@ describe('GET /pets', () => {
     const cursorOf = async (search: string) =>
       nextOf(await list(`?${search}&limit=1`))!.searchParams.get('cursor')!;
 
-    test('that are good for their own filters and order, with any limit', async () => {
+    /** The first part of each list's cursors since 2.0. */
+    const MARKS = [
+      ...['iNpV9eW0-lBN', '6YdYFYDsYz-S', 'cvI6378hQ5jp', '5e5FdCKCQ4KE', 'Ylu7Npa3bWgj'],
+      ...['-xSiyEC5N5FK', 'p-kwqVHOeVBl', 'b5vtLDNb_0Gg'],
+    ];
+
+    test('that are good for their own filters and order, with any limit, and in instances of other releases', async () => {
       const cursors = await Promise.all(LISTS.map(cursorOf));
+      const marks = cursors.map((cursor) => Buffer.from(cursor, 'base64url').toString().split(':')[0]);
+      expect(marks).toEqual(MARKS);
       for (const [i, search] of LISTS.entries()) {
         for (const [j, cursor] of cursors.entries()) {
           const page = await list(`?${search}&limit=100&cursor=${cursor}`);
