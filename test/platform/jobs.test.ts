@@ -162,6 +162,17 @@ describe('A job', () => {
     await reminders.done('slower');
   });
 
+  test('is handled soon, though handlers of earlier ones go on after their time limit', async () => {
+    const data = JSON.stringify({ payload: { name: 'endless', hangs: true } });
+    const sql = `INSERT INTO pgboss.job (name, data, retry_limit, expire_seconds)
+      SELECT 'recorded', $1, 0, 1 FROM generate_series(1, 10)`;
+    await reminders.query(sql, data);
+    const failed = async () => (await reminders.jobs('endless')).filter(({ state }) => state === 'failed');
+    await eventually(async () => (await failed()).length === 10);
+    await reminders.add({ queue: 'recorded', payloads: [{ name: 'after these' }] });
+    await reminders.done('after these', 30_000);
+  });
+
   test('that clears a closed account holds nothing of the client but the account', async () => {
     const { service } = reminders;
     const account = await createAccount(service);

@@ -67,8 +67,8 @@ export class Search implements Cursors {
     const page = `SELECT * FROM (${sql}) AS "search"${beyond} ${order} LIMIT ${limit + 1}`;
     const texts = columns.map((column) => `${column}::text`).join(', ');
     const [key] = shape.keys;
-    const rows = select(shape, [`${key!.sql} = CAST("search"."id" AS ${key!.type})`]);
-    return `SELECT ${texts}, "row".* FROM (${page}) AS "search" LEFT JOIN LATERAL (${rows}) AS "row" ON true ${order}`;
+    const joined = `LEFT JOIN (${select(shape, [])}) AS "row" ON "row".${key!.sql} = CAST("search"."id" AS ${key!.type})`;
+    return `SELECT ${texts}, "row".* FROM (${page}) AS "search" ${joined} ${order}`;
   }
 
   private positionIn(values: readonly unknown[]): Position {
@@ -78,10 +78,10 @@ export class Search implements Cursors {
     return { id: values.at(-1) as string, value: JSON.stringify(values.slice(0, -1)) };
   }
 
-  private valuesIn(value = ''): unknown[] | undefined {
+  private valuesIn(value = ''): string[] | undefined {
     try {
       const values = JSON.parse(value) as unknown;
-      return Array.isArray(values) ? values : undefined;
+      return Array.isArray(values) && values.every((one) => typeof one === 'string') ? values : undefined;
     } catch {
       return undefined;
     }
