@@ -61,7 +61,7 @@ function routesIn(controller: Type): [name: string, handler: object][] {
   });
 }
 
-/** Has an interceptor run before all others wherever a body is read. To be called before Nest registers the routes. */
+/** Makes an interceptor run before all others wherever a body is read. To be called before Nest registers the routes. */
 export function interceptBodies(modules: ModulesContainer, interceptor: NestInterceptor): void {
   for (const controller of controllersIn(modules)) {
     const reading = routesIn(controller).filter(
