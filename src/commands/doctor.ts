@@ -95,7 +95,7 @@ const CHECKS: Record<string, Check> = {
   }),
   rights: onDatabase(async (ask) => {
     const lacking = await ask<{ grant: string }>(RIGHTS);
-    return lacking.map(({ grant }) => `The role may not do its work: as the owner, ${grant}.`);
+    return lacking.map(({ grant }) => `The role lacks rights: as the owner, ${grant}.`);
   }),
   'time-outs and pooler': async (config) => {
     const inUse = { connectionString: config.DATABASE_URL };

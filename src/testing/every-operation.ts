@@ -158,7 +158,7 @@ class ServiceUnderTest {
     const path = addressOf(placed, isNew ? () => randomUUID() : absent);
     const options = { ...credentialsFor(placed, this), ...this.examples.contentFor(placed) };
     const { status, body, text } = await call(this.service, placed.method, path, options);
-    // A row with the values of the example under another id could conflict.
+    // A new row with the values of the example may conflict with the row of the example.
     if (isNew) return assert.ok([successOf(placed).status, 409].includes(status), text);
     assert.equal(status, 404, text);
     assert.ok(codesOf(placed).includes(body.code), `${body.code} is not documented`);

@@ -167,7 +167,7 @@ test('The embedded PostgreSQL allows as many connections as the workers may use'
 
 describe('A failed start of the embedded PostgreSQL', () => {
   const noRight = isRoot
-    ? /^PostgreSQL does not run as root, and this process may not run it as another user: .* Start the service as another/
+    ? /^PostgreSQL does not run as root, and this process may not run it as another user: .* Start the service as a user other/
     : /^(?:PostgreSQL's program cannot be run|The data folder .* cannot be used): /;
   const notOurs = /^The data folder \/x cannot be used: .* who owns it/;
   const full = /^The data folder \/x cannot be used: .* choose another/;

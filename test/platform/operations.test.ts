@@ -675,7 +675,7 @@ describe('A declaration that cannot work is refused by name', () => {
       @Post('json') @Does('nothing') addJson(@Body() _body: OneDto): void {}
     }
     const problem =
-      'has texts, such as those of a query or a form, that the fields count, least, all cannot read';
+      'gets texts, as any query or form does, and the fields count, least, all cannot read them';
     const problems = problemsIn(operationsIn(OneController)).filter((one) => one.includes('texts'));
     expect(problems).toEqual(
       ['getIt', 'addIt'].map((id) => `${id} ${problem}: use IntegerParam and its like.`),
@@ -1062,7 +1062,7 @@ describe('A declaration that cannot work is refused by name', () => {
       'No feature declares errors of getGhost (ghost_not_found): ': [GhostsController],
       "No permission is named for ClosedController_a, getClosed, getNamingNone, addNamingNone: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().":
         [ClosedController],
-      'Keys do not open getOpened, which have needs: remove needs, or @Public() from the method or its controller.':
+      'needs is for keys, which do not open getOpened: remove needs, or @Public() from the method or its controller.':
         [OpenedController],
       'No feature declares permissions of getNeeding (ghosts:read): name them in a @Feature that is in the list of features.':
         [NeedingController],

@@ -16,7 +16,7 @@ export const OPERATOR = { isOperator: true };
 /** Rows per page of a list. */
 const PAGE = 1_000;
 
-/** Gives commands the services and the terminal. */
+/** The services and the terminal, for the commands. */
 export class Operator {
   constructor(
     private readonly app: INestApplicationContext,

@@ -56,8 +56,8 @@ const HEADERS: Readonly<Record<number, Record<string, string>>> = {
 };
 
 /**
- * The error at its response, which is all that a filter hands on to the HTTP adapter. No `WeakMap`: V8 keeps each of its values,
- * and with the stack all of the request, until its next full collection.
+ * The property of a response body that holds its error: a filter hands only the body on to the HTTP adapter. V8 would keep each
+ * value of a `WeakMap`, and with the stack the whole request, until its next full collection.
  */
 const ERROR = Symbol('the error of a response');
 

@@ -34,7 +34,7 @@ export function MakesDeferred(): MethodDecorator {
     };
     making.add(makes);
     Object.defineProperty(makes, 'name', { value: name });
-    // Has what other decorators have noted at the method: `Reflect.getMetadata` looks at prototypes too.
+    // Keeps what other decorators have noted at the method: `Reflect.getMetadata` looks at prototypes too.
     Object.setPrototypeOf(makes, method);
     descriptor.value = makes as typeof descriptor.value;
   };

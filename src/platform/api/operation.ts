@@ -170,9 +170,9 @@ export function parametersOf(controller: Type, name: string): Parameter[] {
 }
 
 /**
- * Has an interceptor run before all others of those methods of a controller that read a body. A global one would cost every
- * request 2.5 µs, and run for event streams too, whose headers Nest then sends before their method has run: its failure would
- * be no error answer. Those that decorators add run in the order of the decorators.
+ * Makes an interceptor run before all others, for the methods of a controller that read a body. A global interceptor would cost
+ * every request 2.5 µs, and would run for event streams too, whose headers Nest then sends before the method has run: the failure
+ * of the method could not be answered. Interceptors that decorators add run in the order of the decorators.
  */
 export function interceptFirst(
   interceptor: NestInterceptor,

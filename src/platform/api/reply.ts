@@ -35,16 +35,16 @@ type Finish =
   /** @param json what interceptors have made of the value of the method; undefined where that is no JSON */
   (json: JsonText | undefined) => JsonText | undefined | Promise<JsonText | undefined>;
 
-/** A property of the response, as V8 keeps each value of a `WeakMap`, and with it all of the request, until its next full collection. */
+/** A property, because V8 would keep each value of a `WeakMap`, and with it the whole request, until its next full collection. */
 const FINISH = Symbol('who looks at the text of an answer');
 type Finishing = Response & { [FINISH]?: { readonly status: number; readonly text: Finish } };
 
-/** Has the text of the answer, if it gets this status, looked at before it is sent. */
+/** Passes the text of the answer to `text` before it is sent, if the answer gets this status. */
 export function finish(response: Response, status: number, text: Finish): void {
   (response as Finishing)[FINISH] = { status, text };
 }
 
-/** Who looks at the text of an answer with a status. */
+/** What the text of an answer with this status is passed to. */
 export function finishOf(response: Response, status: number): Finish | undefined {
   const { [FINISH]: found } = response as Finishing;
   return found?.status === status ? found.text : undefined;
@@ -108,13 +108,13 @@ export function entityTag({ text }: JsonText): string {
   return `"${hash('sha256', text, 'base64url').slice(0, TAG_LENGTH)}"`;
 }
 
-/** The query of a target with a cursor, and else as the client has written it. */
+/** The query of a target with this cursor, otherwise as the client has written it. */
 function withCursor(target: string, cursor: string): string {
   const start = target.indexOf('?');
   const parts = start < 0 ? [] : target.slice(start + 1).split('&');
   const found = parts.findIndex((part) => unescape(part.split('=', 1)[0]!) === 'cursor');
   parts[found < 0 ? parts.length : found] = `cursor=${cursor}`;
-  // The other characters that no URI has (RFC 3986, 2), `toPath` has escaped.
+  // `toPath` has escaped all other characters that no URI has (RFC 3986, 2).
   return parts.join('&').replace(/["<>\\^`{|}]/g, encodeURIComponent);
 }
 

@@ -61,7 +61,7 @@ function routesIn(controller: Type): [name: string, handler: object][] {
   });
 }
 
-/** Has an interceptor run before all others wherever a body is read. To be called before Nest registers the routes. */
+/** Makes an interceptor run before all others wherever a body is read. To be called before Nest registers the routes. */
 export function interceptBodies(modules: ModulesContainer, interceptor: NestInterceptor): void {
   for (const controller of controllersIn(modules)) {
     const reading = routesIn(controller).filter(
@@ -194,7 +194,7 @@ export function problemsIn(all: readonly DeclaredOperation[], described: Tags = 
     closed.length > 0 &&
       `No permission is named for ${closed.join(', ')}: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().`,
     open.length > 0 &&
-      `Keys do not open ${open.join(', ')}, which have needs: remove needs, or @Public() from the method or its controller.`,
+      `needs is for keys, which do not open ${open.join(', ')}: remove needs, or @Public() from the method or its controller.`,
     undeclared.length > 0 &&
       `No feature declares permissions of ${undeclared.join(', ')}: name them in a @Feature that is in the list of features.`,
     unseen.length > 0 &&
@@ -279,7 +279,7 @@ function problemsOf(operation: DeclaredOperation): string[] {
       !types.some(isRaw) &&
       `has a ${untyped.join(' and a ')} that nothing checks: its type must be a class, imported without "type"`,
     unread.length > 0 &&
-      `has texts, such as those of a query or a form, that the fields ${unread.join(', ')} cannot read: use IntegerParam and its like`,
+      `gets texts, as any query or form does, and the fields ${unread.join(', ')} cannot read them: use IntegerParam and its like`,
     ...sunsetProblems(operation),
   ];
   return found.filter((problem) => problem !== false).map((problem) => `${id} ${problem}.`);

@@ -162,8 +162,8 @@ export function insert<Entity extends ObjectLiteral>(
 }
 
 /**
- * One statement of several commands; its result is the new row, or no row where the requirement failed. A command whose row
- * a trigger skips ends in a division by zero, at which PostgreSQL undoes all of them.
+ * One statement of several commands; its result is the new row, or no row where the requirement failed. If a trigger
+ * skips the row of a command, the statement divides by zero, and PostgreSQL undoes all commands.
  */
 function textOf(shape: Shape, parts: readonly Part[], isRequired: boolean): string {
   const known = isRequired ? ['required', 'made'] : ['made'];

@@ -29,8 +29,8 @@ const PROBE: Statement = { text: 'SELECT', rowMode: 'array' };
 const instances = new WeakMap<DataSource, Transactions>();
 
 /**
- * Goes on without the answer to a statement that needs none, so that the next one need not wait for it. A failure undoes the
- * open transaction, which throws it; outside of a transaction, waits for the answer. No method, as features have no use for it.
+ * Sends a statement without waiting for its answer, so that the next statement can follow at once. A failure undoes the open
+ * transaction, which then throws it. Outside of a transaction, waits for the answer. Not a method, as features do not need it.
  */
 export let goOn: (transactions: Transactions, statement: () => Promise<unknown>) => Promise<void>;
 

@@ -77,7 +77,7 @@ export class Connections {
     return this.send((await queryRunner.connect()) as PoolClient, statement, values);
   }
 
-  /** Runs the statement of a list: as `run` does, but without a transaction wherever lists are read from. */
+  /** Runs the statement of a list as `run` does; without a transaction, on the server that lists are read from. */
   runList(manager: EntityManager, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     if (manager.queryRunner) return this.run(manager, statement, values);
     const read = (connection: Pool | PoolClient) =>

@@ -9,7 +9,7 @@ type Callback = (error?: Error, client?: PoolClient, release?: (reason?: Error |
 interface Loan {
   readonly payers: Payers;
   deadline?: NodeJS.Timeout;
-  /** Has the connection take statements again that its deadline has it refuse. */
+  /** Makes the connection accept statements again, after its deadline made it refuse them. */
   restore?: () => void;
 }
 
@@ -126,7 +126,7 @@ function patienceOf(work: Work | undefined): number | undefined {
 
 /**
  * Runs work whose result may serve others too: its payers pay, and it has no deadline. It waits for a connection as long as the
- * request does that asks for it.
+ * request that asks for the work may wait.
  */
 export function withoutDeadline<T>(work: () => T, payers = currentWork.getStore()?.payers ?? NOBODY): T {
   const patienceMs = patienceOf(currentWork.getStore());
@@ -139,7 +139,7 @@ const ROLLBACK = /^ROLLBACK\b/;
 /**
  * Undoes the open transaction of a request at its deadline, and refuses its further statements. A single statement, which a
  * time-out bounds, goes on: its connection is good for the next request.
- * @returns what has the connection take statements again
+ * @returns a function that makes the connection accept statements again
  */
 function refuseFurther(client: PoolClient): () => void {
   const before = Object.getOwnPropertyDescriptor(client, 'query');

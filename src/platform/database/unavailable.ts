@@ -53,7 +53,7 @@ export function isUnavailable(error: unknown): boolean {
 /** What Nest's own filter answers by its status, and without its message: an error of the library `http-errors`. */
 const ANSWERED_503 = { status: 503, statusCode: 503, expose: false };
 
-/** Has Nest's own filter, to which a team's may hand on, answer 503 for an error that means "not now". Returns the error. */
+/** Makes Nest's own filter, to which a team's filter may hand on, answer 503 to an error that means "not now". Returns the error. */
 export function answered503<Failure>(error: Failure): Failure {
   return isUnavailable(error) ? Object.assign(error as object, ANSWERED_503) && error : error;
 }

@@ -120,7 +120,7 @@ export class Connections {
     guard(request.socket, () => currentWork.run(exchange, this.app as RequestListener, request, response));
   }
 
-  /** Has clients reconnect, and ends streams of events. */
+  /** Makes clients reconnect, and ends streams of events. */
   drain(): void {
     this.isDraining = true;
     for (const stream of this.events) stream.drain();

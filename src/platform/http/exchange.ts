@@ -313,7 +313,7 @@ export function cutOff(socket: IncomingMessage['socket']): void {
 const EVENTS = /^text\/event-stream\b/i;
 
 /**
- * Has responses with this prototype report to their exchange that the answer is complete (Node's events come only after the
+ * Makes responses with this prototype report to their exchange that the answer is complete (Node's events come only after the
  * client has read it) or is streamed.
  */
 export function observeAnswers(prototype: ServerResponse): void {

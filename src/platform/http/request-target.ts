@@ -62,7 +62,7 @@ function isHost(value: string): boolean {
 }
 
 /**
- * Has `query` of requests parse their target once; Express parses it at every access. To be called before the first request.
+ * Makes `query` of requests parse their target once; Express parses it at every access. To be called before the first request.
  * https://expressjs.com/en/guide/overriding-express-api.html
  */
 export function defineQuery(prototype: Request): void {

@@ -116,7 +116,7 @@ export class HttpAdapter extends ExpressAdapter {
       return this.fail(response, operation || status !== 404 ? failure : new ApiError('route_not_found'));
     const finish = finishOf(response, status);
     if (!finish) return this.write(response, body, status, textOf(response, body, status));
-    // Of what is no JSON otherwise, an idempotent operation has objects alone.
+    // The only other values of an idempotent operation are objects without a class.
     const json =
       textOf(response, body, status) ?? (isObject(body) ? new JsonText(JSON.stringify(body)) : undefined);
     const text = finish(json);
@@ -150,7 +150,7 @@ export class HttpAdapter extends ExpressAdapter {
     writeError(response, error);
   }
 
-  /** Nest's own filter so ends an answer that has started to fail; the client must not take it for a whole one. */
+  /** Nest's own filter ends a failed answer by this; if the answer has started, the client must not take it for a whole one. */
   override end(response: Response, message?: string): unknown {
     if (!response.headersSent || message !== undefined) return super.end(response, message);
     failStream(response, new Error('The answer failed after its first byte'));

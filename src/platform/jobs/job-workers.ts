@@ -69,7 +69,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   private readonly stopping = new AbortController();
   /** The jobs under way, with their queues. */
   private readonly running = new Map<Fetched, string>();
-  /** Has failed jobs recorded now. */
+  /** Makes the recorder of failed jobs start now. */
   private wakeRecorder = (): void => {};
   private started?: Promise<void>;
   private stopped?: Promise<void>;
@@ -235,7 +235,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
 
   /**
    * Records that jobs are done and deletes them: jobs of the same moment by one statement, so that a slow job delays no other.
-   * A fault of the database must not have a job done twice: both are repeated while the job is this worker's.
+   * A fault of the database must not make a job run twice: both are repeated as long as the job belongs to this worker.
    */
   private ender(queue: JobQueue): (job: Fetched) => Promise<void> {
     let done: Fetched[] = [];
@@ -321,8 +321,8 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   /**
-   * Returns the running jobs to their queues. pg-boss would fail them, and a last try would have been cut off: its documents
-   * have `cancel` and `resume` for a job that is to start again, and one more try makes up for the one that was cut off.
+   * Returns the running jobs to their queues: pg-boss would fail them, even in their last try. It documents `cancel` and
+   * `resume` for a job that is to start again; one more try makes up for the one that was cut off.
    */
   private async putBack(): Promise<void> {
     const { boss } = this.jobs;

@@ -166,7 +166,7 @@ export class Jobs implements OnApplicationBootstrap {
   private async createQueue(queue: JobQueue, more: Pick<Queue, 'retryLimit' | 'deadLetter'>): Promise<void> {
     const options = { ...optionsOf(queue), ...more };
     await this.boss.createQueue(queue.name, options);
-    // Changes a queue that was there. Only processes that run jobs do.
+    // Updates a queue that existed before; only processes that run jobs do so.
     if (this.config.ROLE !== 'api') await this.boss.updateQueue(queue.name, options);
   }
 

@@ -59,7 +59,7 @@ export const AreListed = (names: () => readonly string[]) =>
 
 /** What the URL of a database must be. Quotes nothing of the URL, which may belong to the password. */
 const DATABASE_URL =
-  'be a postgresql:// URL with one host, which follows the primary (docs/scaling.md, "Failover"), in whose user and password # % / ? are written %23 %25 %2F %3F';
+  'be a postgresql:// URL with one host, which follows the primary (docs/scaling.md, "Failover"), and # % / ? are written %23 %25 %2F %3F in its user and password';
 
 /** The URL of a PostgreSQL server. */
 export const DatabaseUrl = () => must(DATABASE_URL, (value) => isDatabaseUrl(String(value)));

@@ -116,7 +116,7 @@ export function commandLine(name: string): string {
   return `node ${relative('', PROGRAM)} ${name}`;
 }
 
-/** Has warnings of Node and of libraries written as one line each: Node would write all their lines to standard error. */
+/** Writes each warning of Node and of libraries as one line: Node would write all its lines to standard error. */
 export function onWarning(write: (line: string) => void): void {
   process.removeAllListeners('warning').on('warning', ({ name, message }) => {
     write(`${name}: ${message.split('\n', 1)[0]}`);

@@ -17,7 +17,7 @@ export interface Work {
   readonly payers: Payers;
   /** Milliseconds until the answer is due; infinite where no client waits for one. */
   readonly left: number;
-  /** Milliseconds that it waits for a connection to the database where it has no deadline, if longer than others do. */
+  /** Milliseconds that it waits for a connection to the database if it has no deadline; undefined for the usual time. */
   readonly patienceMs?: number;
   /** Whether the answer is complete, or the client has gone: what goes on then has no payer, and no deadline. */
   readonly isOver: boolean;
@@ -38,8 +38,8 @@ interface Waiter {
 }
 
 /**
- * A scarce resource. A payer may hold at most as much as is left free: alone half, beside another payer a third each, and with n
- * payers 1/(n + 1) stays free for the next one (dynamic thresholds: Choudhury and Hahne, 1998). So no payer locks others out.
+ * A scarce resource. A payer may hold at most as much as is left free: one payer half, two payers a third each; with n payers,
+ * 1/(n + 1) stays free for the next one (dynamic thresholds: Choudhury and Hahne, 1998). So no payer locks others out.
  */
 export class Quota {
   private readonly shares = new Map<string, number>();

@@ -143,8 +143,8 @@ class IdempotencyInterceptor implements NestInterceptor {
   }
 
   /**
-   * Stores the text of an answer if interceptors, which may change the value itself, have made another one of it than its body; of
-   * several that repetitions of one moment make, all answer the first.
+   * Stores the text of an answer if interceptors, which may change the value itself, have made it differ from the stored body.
+   * Simultaneous repetitions may each make a text: all of them answer with the first one stored.
    */
   private keepChanges({ keyed, response }: Call, { status, body, sent }: Answer): void {
     finish(response, status, (json) => {

@@ -107,7 +107,7 @@ async function traceFields(): Promise<() => object> {
   return () => ({ traceId: trace.getActiveSpan()?.spanContext().traceId });
 }
 
-/** Opens the log, and has Nest's `Logger` write to it. */
+/** Opens the log, and makes Nest's `Logger` write to it. */
 export async function takeOverLog(config: Config): Promise<Log> {
   const log = await openLog(config);
   Logger.overrideLogger(new NestLogger(log));

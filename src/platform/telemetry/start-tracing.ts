@@ -45,7 +45,7 @@ export function startTracing(): () => Promise<void> {
     failures.add(Error.isError(error) ? messageOf(error) : 'an unknown failure'),
   );
   sdk.start();
-  // Loading a module applies its patches, to the classes of one that was loaded before, too.
+  // Loading a module applies its patches, also if it was loaded before: then to its classes.
   const require = createRequire(import.meta.url);
   ['http', 'pg'].forEach(require);
   createRequire(require.resolve('pg'))('pg-pool');

@@ -8,7 +8,7 @@ export enum AppointmentStatus {
   Cancelled = 'cancelled',
 }
 
-/** An appointment of an account. */
+/** One appointment of an account. */
 @Entity('appointments')
 @Index('appointments_account_id_id_idx', ['accountId', 'id'])
 @Index('appointments_account_id_status_id_idx', ['accountId', 'status', 'id'])

@@ -144,7 +144,7 @@ export class EmbeddedPostgres {
       if (isRoot) fs.chownSync(this.path, 0, NOBODY.gid);
       fs.chmodSync(this.path, isRoot ? 0o710 : 0o700);
     }
-    // SQLite would not say why it cannot open the file. The dot finds a file where the folder should be.
+    // Says why the folder cannot be used, as SQLite would not. The dot refuses a file in place of the folder.
     fs.accessSync(`${this.path}/.`, fs.constants.W_OK | fs.constants.X_OK);
     this.lock = new DatabaseSync(join(this.path, 'lock'));
     this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');

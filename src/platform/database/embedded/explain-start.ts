@@ -54,6 +54,6 @@ export function explainFailure(what: string, output: string, log?: string): Oper
 function staysRoot(message: string): OperatorError {
   return new OperatorError(
     `PostgreSQL does not run as root, and this process may not run it as another user: ${message}. ` +
-      `Start the service as another user than root, or ${INSTEAD}.`,
+      `Start the service as a user other than root, or ${INSTEAD}.`,
   );
 }

@@ -65,7 +65,7 @@ export function finishOperation(
 /** Headers that are no parameters (https://spec.openapis.org/oas/v3.1.1.html#parameter-object). */
 const NO_PARAMETERS = new Set(['accept', 'authorization', 'content-type']);
 
-/** Sent by a client of an event stream that reconnects (HTML, 9.2.4). */
+/** The header that a client sends when it reconnects to an event stream (HTML, 9.2.4). */
 const LAST_EVENT = {
   name: 'Last-Event-ID',
   required: false,
@@ -99,7 +99,7 @@ const SUCCESS: Record<string, string> = {
   304: 'The client has the current answer (`If-None-Match`): the response has no body.',
 };
 
-/** Sent by a client that may have the current answer. */
+/** The header that a client sends if it may have the current answer. */
 const IF_NONE_MATCH = {
   name: 'If-None-Match',
   in: 'header' as const,

@@ -223,7 +223,7 @@ function licenseOf({ license }: OpenAPIObject['info']): string {
   return `<p>License: <a href="${escape(license!.url!)}">${escape(license!.name)}</a>.</p>`;
 }
 
-/** Samples in all languages; a choice of one works without a script. */
+/** Samples in all languages; the reader can choose one without a script. */
 function samplesOf({ id, operation }: NamedOperation): string {
   const { 'x-codeSamples': samples = [] } = operation;
   if (samples.length === 0) return '';
