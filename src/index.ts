@@ -1,11 +1,10 @@
 import cluster from 'node:cluster';
-import crypto from 'node:crypto';
 import module from 'node:module';
 import type { RunningService } from './commands/serve/serve.js';
 import type { Config } from './config.js';
 import { loadParts, type PetstoreOptions } from './load-features.js';
 import { explainListen, requirePorts } from './platform/process/claim-port.js';
-import { fail, Lifecycle, OperatorError } from './platform/process/lifecycle.js';
+import { fail, Lifecycle, requireNode } from './platform/process/lifecycle.js';
 
 export type { PetstoreOptions, RunningService };
 // The errors and permissions of the pet store, for the compiler.
@@ -40,17 +39,6 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Runn
   } catch (error) {
     return fail(error);
   }
-}
-
-/**
- * Checked first: an older Node fails to load the service, with an error of its own.
- * @throws OperatorError if this Node lacks Argon2 (Node 24.7), the newest API that the service needs
- */
-function requireNode(): void {
-  if ('argon2' in crypto) return;
-  throw new OperatorError(
-    `The service needs Node 26, and this is ${process.version}. \`npm start\` uses the Node that npm has installed.`,
-  );
 }
 
 /** Confirms Ctrl-C at a terminal; a log for programs has no such lines. */

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import type { Type } from '@nestjs/common';
 import { type PetstoreOptions, startPetstore } from '../index.js';
 import { loadParts } from '../load-features.js';
+import { fail, requireNode } from '../platform/process/lifecycle.js';
 import type { CommandEnvironment } from './command.js';
 
 // `petstore <command>`, in the folder of a service. Its package.json holds under `petstore` the file of its own `features`, the
@@ -30,7 +31,12 @@ if (start) {
   module.enableCompileCache?.();
   // The generators read `process.argv`.
   if (name !== 'start') process.argv.splice(2, Infinity, ...rest);
-  await start().catch(async (error: unknown) => (await import('../platform/process/index.js')).fail(error));
+  try {
+    requireNode();
+    await start();
+  } catch (error) {
+    fail(error);
+  }
 } else {
   const asksForHelp = HELP.includes(name);
   const usage = `Usage: petstore <${Object.keys(COMMANDS).join(' | ')}> [options]`;

@@ -22,6 +22,7 @@ import {
   Run,
   signalPostgresOn,
   type Told,
+  runNode,
 } from '../support/npm.js';
 import {
   createDatabase,
@@ -220,13 +221,19 @@ test.each([
   expect(await new Run('npm', ['run', script], env, cwd).failure()).toBe(`petstore: ${line}\n`);
 });
 
-test('a start by a Node that is too old names the one that npm has installed', async () => {
-  const older = `data:text/javascript,${encodeURIComponent("import crypto from 'node:crypto'; delete crypto.argon2")}`;
-  const said = await nodeStart({ NODE_OPTIONS: `--import=${older}` }).failure();
-  expect(said).toBe(
-    `petstore: The service needs Node 26, and this is ${process.version}. \`npm start\` uses the Node that npm has installed.\n`,
-  );
-});
+test.each(['main.js', 'commands/petstore.js doctor'])(
+  '%s names the Node of npm to an older one',
+  async (program) => {
+    const older = `data:text/javascript,${encodeURIComponent(
+      `import crypto from 'node:crypto'; import module from 'node:module';
+     delete crypto.argon2; delete module.findPackageJSON; module.syncBuiltinESMExports();`,
+    )}`;
+    const args = [`--import=${older}`, ...`dist/src/${program}`.split(' ')];
+    expect((await runNode(args)).stderr).toBe(
+      `petstore: The service needs Node 26, and this is ${process.version}. \`npm start\` uses the Node that npm has installed.\n`,
+    );
+  },
+);
 
 test('a start reports the missing import of a module, and nothing else', async () => {
   const run = new Run(process.execPath, ['test/support/with-missing-import.js'], { DATA_DIR: newFolder() });

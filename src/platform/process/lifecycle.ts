@@ -1,12 +1,18 @@
+import crypto from 'node:crypto';
 import { addAbortListener } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { findPackageJSON } from 'node:module';
+import module from 'node:module';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { textOf } from './shown-error.js';
 
-/** The running release, such as `1.1.0`, or `1.2.0-dev` before a release: the version of the package. */
-export const RELEASE: string = JSON.parse(readFileSync(findPackageJSON(import.meta.url)!, 'utf8')).version;
+/**
+ * The running release, such as `1.1.0`, or `1.2.0-dev` before a release: the version of the package. Node before
+ * 22.14 cannot find it, and gets as far as `requireNode`.
+ */
+export const RELEASE: string =
+  module.findPackageJSON &&
+  JSON.parse(readFileSync(module.findPackageJSON(import.meta.url)!, 'utf8')).version;
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
@@ -99,6 +105,17 @@ export async function unlessStopped<Result>(work: Promise<Result>, stopping?: Ab
 
 /** A problem for the operator to solve. The message, printed as one line, says what is wrong and what to do. */
 export class OperatorError extends Error {}
+
+/**
+ * Checked first: an older Node fails to load the service, with an error of its own.
+ * @throws OperatorError if this Node lacks Argon2 (Node 24.7), the newest API that the service needs
+ */
+export function requireNode(): void {
+  if ('argon2' in crypto) return;
+  throw new OperatorError(
+    `The service needs Node 26, and this is ${process.version}. \`npm start\` uses the Node that npm has installed.`,
+  );
+}
 
 const PROGRAM = fileURLToPath(new URL('../../commands/petstore.js', import.meta.url));
 
