@@ -459,13 +459,17 @@ test("An operation may have the operationId of Swagger's own decorator", async (
 });
 
 test("What Swagger's own decorators say of a field, or of a class with fields, is kept", () => {
-  const { InsideDto, OutsideDto, Mark, FurtherDto, Shade } = document.components.schemas;
+  const { InsideDto, OutsideDto, Mark, FurtherDto, Shade, BesideDto, PartDto, Tint } =
+    document.components.schemas;
   const list = { type: 'array', items: { $ref: '#/components/schemas/InsideDto' } };
   expect(OutsideDto.properties).toEqual({ inside: list });
   const mark = { description: 'Its mark.', deprecated: true, $ref: '#/components/schemas/Mark' };
   expect(InsideDto.properties).toEqual({ mark });
   expect(Mark.enum).toEqual(['good']);
-  expect([FurtherDto.required, Shade.enum]).toEqual([['shade'], ['dark']]);
+  expect([FurtherDto.required, Shade.enum]).toEqual([['shade', 'allOf'], ['dark']]);
+  expect(FurtherDto.properties.allOf).toMatchObject({ type: 'string', maxLength: 9 });
+  expect(BesideDto.properties.part.$ref).toBe('#/components/schemas/PartDto');
+  expect([PartDto.properties.tint.$ref, Tint.enum]).toEqual(['#/components/schemas/Tint', ['pale']]);
 });
 
 describe('Fields of every kind', () => {

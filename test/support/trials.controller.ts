@@ -13,7 +13,14 @@ import { NoFilesInterceptor } from '@nestjs/platform-express';
 import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsIn, IsOptional } from 'class-validator';
-import { EnumField, Idempotent, needsBy, Operation } from '../../src/platform/index.js';
+import {
+  EnumField,
+  Idempotent,
+  needsBy,
+  ObjectField,
+  Operation,
+  TextField,
+} from '../../src/platform/index.js';
 import { ToldDto } from './every-field.js';
 import { Does, PublicTried } from './tried.js';
 
@@ -45,8 +52,19 @@ class InsideDto {
 class FurtherDto {
   @EnumField({ description: 'Its shade.', name: 'Shade', values: { dark: 'Dark.' } })
   shade!: string;
+
+  @TextField({ description: 'A keyword of JSON Schema.', max: 9 }) allOf!: string;
 }
 
+class PartDto {
+  @EnumField({ description: 'Its tint.', name: 'Tint', values: { pale: 'Pale.' } }) tint!: string;
+}
+
+class BesideDto {
+  @ObjectField({ description: 'A part.', of: PartDto }) part!: PartDto;
+}
+
+@ApiExtraModels(BesideDto)
 class OutsideDto {
   @ApiProperty({ type: () => [InsideDto] })
   inside!: InsideDto[];

@@ -177,11 +177,13 @@ export function fieldsIn(type: Type<object>): [name: string, field: Field][] {
   });
 }
 
-/** The classes of the properties of a class, by their fields or by Swagger's decorators. */
+/** The classes of the properties of a class, by their fields or by Swagger's decorators, and its further schemas. */
 export function classesIn(type: Type<object>): Type<object>[] {
-  return propertiesIn(type).flatMap(({ type: declared, [FIELD]: { kind } = {} }) =>
+  const further = (Reflect.getMetadata(DECORATORS.API_EXTRA_MODELS, type) ?? []) as unknown[];
+  const inside = propertiesIn(type).flatMap(({ type: declared, [FIELD]: { kind } = {} }) =>
     kind ? (kind.model ?? []) : classIn(declared),
   );
+  return [...inside, ...further.flatMap(classIn)];
 }
 
 /** The class in the option `type` of Swagger's decorators: itself, in brackets, or returned by a function of the name `type`. */

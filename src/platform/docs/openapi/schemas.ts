@@ -57,8 +57,9 @@ export function placedIn(paths: OpenAPIObject['paths']): Placed[] {
 /** Puts the one schema of a `oneOf` or `allOf`, such as that of a field, beside other keywords, which OpenAPI 3.0 did not allow. */
 export function withSchemas(document: OpenAPIObject): OpenAPIObject {
   return JSON.parse(JSON.stringify(document), (_key, value: Schema | null) => {
-    const { allOf = [], oneOf = [], ...beside } = Object(value) as Schema;
-    const [one, ...others] = [allOf, oneOf].flat();
+    const { allOf, oneOf, ...beside } = Object(value) as Schema;
+    // A property may have the name of a keyword.
+    const [one, ...others] = [allOf, oneOf].filter(Array.isArray).flat() as Schema[];
     return typeof one === 'object' && others.length === 0 ? { ...beside, ...one } : value;
   }) as OpenAPIObject;
 }
