@@ -38,6 +38,7 @@ import {
   BooleanField,
   BooleanParam,
   EnumField,
+  field,
   Int64Param,
   Feature,
   Idempotent,
@@ -660,6 +661,12 @@ describe('A declaration that cannot work is refused by name', () => {
 
   test('a field of a path, a query or a form that reads no text', () => {
     const COUNT = { description: 'How many.', example: 2, min: 1, max: 3 };
+    const RATIO = {
+      schema: { type: 'number', exclusiveMinimum: 0 },
+      must: 'a number above 0',
+      accepts: (value: unknown) => Number(value) > 0,
+      read: (value: unknown) => (typeof value === 'string' ? Number(value) : undefined),
+    };
     class OneDto {
       @IntegerField(COUNT) count!: number;
       @IntegerField({ description: 'At least.', min: 1, max: 3 }) least!: number;
@@ -668,6 +675,7 @@ describe('A declaration that cannot work is refused by name', () => {
       @Int64Param({ description: 'Identifier.' }) id!: string;
       @BooleanParam({ description: 'Whether any.', nullable: true }) any!: boolean;
       @TextField({ description: 'A name.', example: 'Luna', max: 9 }) name!: string;
+      @field({ description: 'A ratio above 0.' }, RATIO) ratio!: number;
     }
     class OneController {
       @Get() @Does('nothing') getIt(@Query() _query: OneDto): void {}
