@@ -469,7 +469,10 @@ test("What Swagger's own decorators say of a field, or of a class with fields, i
   expect(Mark.enum).toEqual(['good']);
   expect([FurtherDto.required, Shade.enum]).toEqual([['shade', 'allOf'], ['dark']]);
   expect(FurtherDto.properties.allOf).toMatchObject({ type: 'string', maxLength: 9 });
-  expect(BesideDto.properties.part.$ref).toBe('#/components/schemas/PartDto');
+  const { part, parts, schema } = BesideDto.properties;
+  const $ref = '#/components/schemas/PartDto';
+  expect([part.$ref, parts.items, parts.maxItems]).toEqual([$ref, { $ref }, 2]);
+  expect(schema.example).toEqual({ oneOf: [{ type: 'string' }], title: 'One' });
   expect([PartDto.properties.tint.$ref, Tint.enum]).toEqual(['#/components/schemas/Tint', ['pale']]);
 });
 

@@ -16,6 +16,8 @@ import { IsIn, IsOptional } from 'class-validator';
 import {
   EnumField,
   Idempotent,
+  JsonField,
+  ListField,
   needsBy,
   ObjectField,
   Operation,
@@ -60,8 +62,17 @@ class PartDto {
   @EnumField({ description: 'Its tint.', name: 'Tint', values: { pale: 'Pale.' } }) tint!: string;
 }
 
+const SCHEMA = { oneOf: [{ type: 'string' }], title: 'One' };
+
 class BesideDto {
   @ObjectField({ description: 'A part.', of: PartDto }) part!: PartDto;
+
+  @ApiProperty({ type: [PartDto] })
+  @ListField({ description: 'Parts.', of: PartDto, max: 2 })
+  parts!: PartDto[];
+
+  @JsonField({ description: 'A schema.', example: SCHEMA, maxBytes: 100, maxDepth: 4 })
+  schema!: object;
 }
 
 @ApiExtraModels(BesideDto)

@@ -161,6 +161,9 @@ interface Property {
   readonly [FIELD]?: Field;
 }
 
+/** The field of a property or a parameter, by what Swagger has of it. */
+export const fieldOf = (said: unknown): Field | undefined => (Object(said) as Property)[FIELD];
+
 function propertiesIn({ prototype }: Type<object>): Property[] {
   const names = (Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, prototype) ?? []) as string[];
   return names.map((prefixed) => {
