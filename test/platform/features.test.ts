@@ -395,3 +395,22 @@ test('A plain controller ends the start, and the command that writes the documen
       stderr: line,
     });
 });
+
+test('A port that a feature cannot have is no port of the service', async () => {
+  const { port } = new URL(sharedService().url);
+  const folder = folderWith(
+    { features: './features.js' },
+    `import { createServer } from 'node:net';
+     import { once } from 'node:events';
+     import { Feature } from PLATFORM;
+     class Module {
+       onModuleInit() { return once(createServer().listen(${port}), 'listening'); }
+     }
+     Feature({ name: 'listening' })(Module);
+     export const FEATURES = [Module];`,
+  );
+  const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
+  const { code, stderr } = await runNode([COMMAND, 'start'], { cwd: folder, env });
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^Error: listen EADDRINUSE.*\n +at /)]);
+  expect(stderr).not.toContain('METRICS_PORT');
+});

@@ -512,7 +512,7 @@ describe('Interceptors', () => {
       expect([first.status, again.status, again.text]).toEqual([status, status, first.text]);
       const [{ id }] = (await rowsOf(text)) as [{ id: string }];
       expect(first.text).toBe(method === 'DELETE' ? '' : JSON.stringify({ id: Number(id), text }));
-      for (const name of ['location', 'link', 'etag', 'x-note', 'content-type', 'content-length'])
+      for (const name of ['location', 'link', 'etag', 'x-note', 'x-number', 'content-type', 'content-length'])
         expect([name, again.headers.get(name)]).toEqual([name, first.headers.get(name)]);
       expect(again.headers.has('x-number')).toBe(path === 'observed');
       expect(again.headers.get('x-note')).toBe(path === 'put/new' ? 'a, b' : null);

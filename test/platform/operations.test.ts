@@ -38,6 +38,7 @@ import {
   BooleanField,
   BooleanParam,
   EnumField,
+  field,
   Int64Param,
   Feature,
   Idempotent,
@@ -459,13 +460,20 @@ test("An operation may have the operationId of Swagger's own decorator", async (
 });
 
 test("What Swagger's own decorators say of a field, or of a class with fields, is kept", () => {
-  const { InsideDto, OutsideDto, Mark, FurtherDto, Shade } = document.components.schemas;
+  const { InsideDto, OutsideDto, Mark, FurtherDto, Shade, BesideDto, PartDto, Tint } =
+    document.components.schemas;
   const list = { type: 'array', items: { $ref: '#/components/schemas/InsideDto' } };
   expect(OutsideDto.properties).toEqual({ inside: list });
   const mark = { description: 'Its mark.', deprecated: true, $ref: '#/components/schemas/Mark' };
   expect(InsideDto.properties).toEqual({ mark });
   expect(Mark.enum).toEqual(['good']);
-  expect([FurtherDto.required, Shade.enum]).toEqual([['shade'], ['dark']]);
+  expect([FurtherDto.required, Shade.enum]).toEqual([['shade', 'allOf'], ['dark']]);
+  expect(FurtherDto.properties.allOf).toMatchObject({ type: 'string', maxLength: 9 });
+  const { part, parts, schema } = BesideDto.properties;
+  const $ref = '#/components/schemas/PartDto';
+  expect([part.$ref, parts.items, parts.maxItems]).toEqual([$ref, { $ref }, 2]);
+  expect(schema.example).toEqual({ oneOf: [{ type: 'string' }], title: 'One' });
+  expect([PartDto.properties.tint.$ref, Tint.enum]).toEqual(['#/components/schemas/Tint', ['pale']]);
 });
 
 describe('Fields of every kind', () => {
@@ -656,6 +664,12 @@ describe('A declaration that cannot work is refused by name', () => {
 
   test('a field of a path, a query or a form that reads no text', () => {
     const COUNT = { description: 'How many.', example: 2, min: 1, max: 3 };
+    const RATIO = {
+      schema: { type: 'number', exclusiveMinimum: 0 },
+      must: 'a number above 0',
+      accepts: (value: unknown) => Number(value) > 0,
+      read: (value: unknown) => (typeof value === 'string' ? Number(value) : undefined),
+    };
     class OneDto {
       @IntegerField(COUNT) count!: number;
       @IntegerField({ description: 'At least.', min: 1, max: 3 }) least!: number;
@@ -664,6 +678,7 @@ describe('A declaration that cannot work is refused by name', () => {
       @Int64Param({ description: 'Identifier.' }) id!: string;
       @BooleanParam({ description: 'Whether any.', nullable: true }) any!: boolean;
       @TextField({ description: 'A name.', example: 'Luna', max: 9 }) name!: string;
+      @field({ description: 'A ratio above 0.' }, RATIO) ratio!: number;
     }
     class OneController {
       @Get() @Does('nothing') getIt(@Query() _query: OneDto): void {}

@@ -13,7 +13,16 @@ import { NoFilesInterceptor } from '@nestjs/platform-express';
 import { ApiExtraModels, ApiOkResponse, ApiOperation, ApiProperty, ApiTags } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { IsIn, IsOptional } from 'class-validator';
-import { EnumField, Idempotent, needsBy, Operation } from '../../src/platform/index.js';
+import {
+  EnumField,
+  Idempotent,
+  JsonField,
+  ListField,
+  needsBy,
+  ObjectField,
+  Operation,
+  TextField,
+} from '../../src/platform/index.js';
 import { ToldDto } from './every-field.js';
 import { Does, PublicTried } from './tried.js';
 
@@ -45,8 +54,28 @@ class InsideDto {
 class FurtherDto {
   @EnumField({ description: 'Its shade.', name: 'Shade', values: { dark: 'Dark.' } })
   shade!: string;
+
+  @TextField({ description: 'A keyword of JSON Schema.', max: 9 }) allOf!: string;
 }
 
+class PartDto {
+  @EnumField({ description: 'Its tint.', name: 'Tint', values: { pale: 'Pale.' } }) tint!: string;
+}
+
+const SCHEMA = { oneOf: [{ type: 'string' }], title: 'One' };
+
+class BesideDto {
+  @ObjectField({ description: 'A part.', of: PartDto }) part!: PartDto;
+
+  @ApiProperty({ type: [PartDto] })
+  @ListField({ description: 'Parts.', of: PartDto, max: 2 })
+  parts!: PartDto[];
+
+  @JsonField({ description: 'A schema.', example: SCHEMA, maxBytes: 100, maxDepth: 4 })
+  schema!: object;
+}
+
+@ApiExtraModels(BesideDto)
 class OutsideDto {
   @ApiProperty({ type: () => [InsideDto] })
   inside!: InsideDto[];

@@ -161,6 +161,9 @@ interface Property {
   readonly [FIELD]?: Field;
 }
 
+/** The field of a property or a parameter, by what Swagger has of it. */
+export const fieldOf = (said: unknown): Field | undefined => (Object(said) as Property)[FIELD];
+
 function propertiesIn({ prototype }: Type<object>): Property[] {
   const names = (Reflect.getMetadata(DECORATORS.API_MODEL_PROPERTIES_ARRAY, prototype) ?? []) as string[];
   return names.map((prefixed) => {
@@ -177,11 +180,13 @@ export function fieldsIn(type: Type<object>): [name: string, field: Field][] {
   });
 }
 
-/** The classes of the properties of a class, by their fields or by Swagger's decorators. */
+/** The classes of the properties of a class, by their fields or by Swagger's decorators, and its further schemas. */
 export function classesIn(type: Type<object>): Type<object>[] {
-  return propertiesIn(type).flatMap(({ type: declared, [FIELD]: { kind } = {} }) =>
+  const further = (Reflect.getMetadata(DECORATORS.API_EXTRA_MODELS, type) ?? []) as unknown[];
+  const inside = propertiesIn(type).flatMap(({ type: declared, [FIELD]: { kind } = {} }) =>
     kind ? (kind.model ?? []) : classIn(declared),
   );
+  return [...inside, ...further.flatMap(classIn)];
 }
 
 /** The class in the option `type` of Swagger's decorators: itself, in brackets, or returned by a function of the name `type`. */

@@ -2,7 +2,16 @@ export * from './api-error.js';
 export * from './bodies.js';
 export * from './declarations.js';
 export { Deferred, makingDeferred, MakesDeferred } from './deferred.js';
-export { ChangeSchema, ChangeType, type Field, field, type FieldOptions, fieldsIn, JsonText } from './dto.js';
+export {
+  ChangeSchema,
+  ChangeType,
+  type Field,
+  field,
+  fieldOf,
+  type FieldOptions,
+  fieldsIn,
+  JsonText,
+} from './dto.js';
 export * from './fields.js';
 export {
   decimalText,

@@ -101,13 +101,14 @@ const typesOf = (parameters: readonly Parameter[]) => parameters.flatMap(({ type
 
 const isForm = ({ takes }: OperationFacts) => takes?.types.every((type) => type === FORM_TYPE) ?? false;
 
-/** The fields of a class whose values are numbers or booleans, and that cannot read one as a text. */
+/** The fields of a class that read numbers or booleans in JSON, and not as texts. */
 function withoutText(type: Type<object>): string[] {
   return fieldsIn(type).flatMap(([name, { options, schema, accepts, read }]) => {
     const [kind] = [schema.type].flat();
     const isText = kind !== 'integer' && kind !== 'number' && kind !== 'boolean';
     const { example = kind === 'boolean' ? true : (schema.minimum ?? 0) } = options;
-    return isText || accepts(read(String(example), {}, '')) ? [] : [name];
+    const takes = (sent: unknown) => accepts(read(sent, {}, ''));
+    return isText || !takes(example) || takes(String(example)) ? [] : [name];
   });
 }
 

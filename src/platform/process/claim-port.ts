@@ -47,11 +47,13 @@ export async function requirePorts({ PORT, METRICS_PORT, HOST: host }: Ports): P
   }
 }
 
-/** The operator's message if the service could not listen; any other error unchanged. */
-export function explainListen(error: unknown, { PORT, HOST }: Ports): unknown {
-  const { code, message, syscall, port = PORT } = error as NodeJS.ErrnoException & { port?: number };
+/** The operator's message if the service could not listen; any other error unchanged, also that of a feature's own server. */
+export function explainListen(error: unknown, { PORT, METRICS_PORT, HOST }: Ports): unknown {
+  const failure = error as NodeJS.ErrnoException & { port?: number; hostname?: string };
+  const { code, message, syscall, port = PORT, hostname } = failure;
+  const isOurs = syscall === 'listen' && (port === PORT || port === METRICS_PORT);
   // A HOST that is a name is looked up.
-  if (syscall !== 'listen' && syscall !== 'getaddrinfo') return error;
+  if (!isOurs && !(syscall === 'getaddrinfo' && hostname === HOST)) return error;
   const remedy = `set another with ${port === PORT ? 'PORT' : 'METRICS_PORT'}.`;
   if (code === 'EADDRINUSE')
     return new OperatorError(`Port ${port} is taken. Stop what listens there, or ${remedy}`);

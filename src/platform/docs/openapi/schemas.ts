@@ -9,7 +9,15 @@ import {
   type ResponseObject,
   type SchemaObject,
 } from '@nestjs/swagger';
-import { type DeclaredOperation, enumerationsIn, fieldsIn, pageName, withInside } from '../../api/index.js';
+import {
+  type DeclaredOperation,
+  enumerationsIn,
+  type Field,
+  fieldOf,
+  fieldsIn,
+  pageName,
+  withInside,
+} from '../../api/index.js';
 
 /** Placeholder in the document for the origin that a client requests it from. */
 export const HERE = 'http://here.invalid';
@@ -54,13 +62,27 @@ export function placedIn(paths: OpenAPIObject['paths']): Placed[] {
   );
 }
 
-/** Puts the one schema of a `oneOf` or `allOf`, such as that of a field, beside other keywords, which OpenAPI 3.0 did not allow. */
+/** Gives properties and parameters the schemas of their fields, and puts references beside other keywords, which OpenAPI 3.0 did not allow. */
 export function withSchemas(document: OpenAPIObject): OpenAPIObject {
-  return JSON.parse(JSON.stringify(document), (_key, value: Schema | null) => {
-    const { allOf = [], oneOf = [], ...beside } = Object(value) as Schema;
-    const [one, ...others] = [allOf, oneOf].flat();
-    return typeof one === 'object' && others.length === 0 ? { ...beside, ...one } : value;
+  const text = JSON.stringify(document, (_key, value: (Schema & { schema?: Schema }) | null) => {
+    const member = fieldOf(value);
+    if (!member) return value;
+    const { schema } = value!;
+    return schema ? { ...value, schema: ofField(schema, member) } : ofField(value!, member);
+  });
+  return JSON.parse(text, (_key, value: Schema | null) => {
+    const { allOf, ...beside } = Object(value) as Schema;
+    const [one, ...others] = Array.isArray(allOf) ? allOf : [];
+    return one && '$ref' in one && others.length === 0 ? { ...beside, ...one } : value;
   }) as OpenAPIObject;
+}
+
+/** Keywords for what Swagger's decorators beside a field say of its type, such as a class. The field has the schema of it. */
+const OF_TYPE = new Set(['type', 'items', 'enum', 'allOf', 'oneOf']);
+
+function ofField(said: Schema, { schema }: Field): Schema {
+  const beside = Object.entries(said).filter(([keyword]) => !OF_TYPE.has(keyword));
+  return { ...Object.fromEntries(beside), ...schema };
 }
 
 /** Adds the enumerations that fields refer to, and the defaults of what clients send. */
