@@ -6,7 +6,6 @@ import { pathToFileURL } from 'node:url';
 import type { Type } from '@nestjs/common';
 import { type PetstoreOptions, startPetstore } from '../index.js';
 import { loadParts } from '../load-features.js';
-import { fail, requireNode } from '../platform/process/lifecycle.js';
 import type { CommandEnvironment } from './command.js';
 
 // `petstore <command>`, in the folder of a service. Its package.json holds under `petstore` the file of its own `features`, the
@@ -14,11 +13,11 @@ import type { CommandEnvironment } from './command.js';
 
 const COMMANDS: Record<string, () => Promise<unknown>> = {
   start: async () => startPetstore(await choice()),
-  migrate: async () => run((await import('./migrate.js')).migrateCommand),
-  openapi: async () => run((await import('./openapi.js')).openapi),
-  admin: async () => run((await import('./admin/commands.js')).admin),
-  jobs: async () => run((await import('./jobs.js')).jobs),
-  doctor: async () => run((await import('./doctor.js')).doctor),
+  migrate: () => run(async () => (await import('./migrate.js')).migrateCommand),
+  openapi: () => run(async () => (await import('./openapi.js')).openapi),
+  admin: () => run(async () => (await import('./admin/commands.js')).admin),
+  jobs: () => run(async () => (await import('./jobs.js')).jobs),
+  doctor: () => run(async () => (await import('./doctor.js')).doctor),
   new: () => generate('new'),
   'new:feature': () => generate('main'),
 };
@@ -31,12 +30,7 @@ if (start) {
   module.enableCompileCache?.();
   // The generators read `process.argv`.
   if (name !== 'start') process.argv.splice(2, Infinity, ...rest);
-  try {
-    requireNode();
-    await start();
-  } catch (error) {
-    fail(error);
-  }
+  await start().catch(async (error: unknown) => (await import('../platform/process/index.js')).fail(error));
 } else {
   const asksForHelp = HELP.includes(name);
   const usage = `Usage: petstore <${Object.keys(COMMANDS).join(' | ')}> [options]`;
@@ -58,14 +52,16 @@ async function refuse(message: string): Promise<never> {
 
 /** Runs a command line, and sets the exit status of the process. */
 async function run(
-  command: (args: string[], environment: CommandEnvironment) => Promise<number>,
+  load: () => Promise<(args: string[], environment: CommandEnvironment) => Promise<number>>,
 ): Promise<void> {
-  const { Lifecycle, onWarning } = await import('../platform/process/index.js');
+  const { Lifecycle, onWarning, requireNode } = await import('../platform/process/index.js');
+  requireNode();
   const { loadConfig } = await import('../load-config.js');
   onWarning((text) => console.warn(`petstore: ${text}`));
   // The reader of the output, such as `head`, has read enough.
   process.stdout.on('error', () => process.exit(1));
   const options = await choice();
+  const command = await load();
   const status = await command(rest, {
     config: () => loadConfig(options),
     parts: () => loadParts(options),
