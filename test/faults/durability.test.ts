@@ -7,22 +7,23 @@ import { createKey } from '../../src/testing/client.js';
 import { query, startService } from '../../src/testing/service.js';
 import { DatabaseServer } from './support/database-server.js';
 import { countMissing, faultyOf, HEALING_MS, observe, PATIENCE_MS, recordFault } from './support/fault.js';
+import { runNode } from '../support/npm.js';
 import { countStatuses, record } from './support/figures.js';
 import { WriteLoad } from './support/load.js';
 
 test.each(['fsync', 'full_page_writes', 'synchronous_commit'])(
-  'The start warns if %s is off',
+  'The doctor names a server with %s off',
   async (name) => {
     const database = await DatabaseServer.start();
     await query(database.url, `ALTER SYSTEM SET ${name} = off`);
     await query(database.url, 'SELECT pg_reload_conf()');
     await sleep(300);
-    const service = await startService({ DATABASE_URL: database.url });
-    const said = service.output();
-    await service.stop();
+    const env = { DATABASE_URL: database.url };
+    const { stdout } = await runNode(['dist/src/commands/petstore.js', 'doctor'], { env });
     await database.stop();
-    record(`${name} = off`, [], /PostgreSQL runs with[\w ,]*/.exec(said)?.[0] ?? 'no warning');
-    expect(said).toContain(`PostgreSQL runs with ${name} off`);
+    const said = /^.*A crash can lose.*$/m.exec(stdout)?.[0] ?? 'no warning';
+    record(`${name} = off`, [], said);
+    expect(said).toContain(`switch ${name} on.`);
   },
 );
 
