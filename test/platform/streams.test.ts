@@ -2,8 +2,9 @@ import 'reflect-metadata';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { get as httpGet, type IncomingMessage } from 'node:http';
+import { get as httpGet, type IncomingMessage, request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { call, createKey } from '../../src/testing/client.js';
@@ -255,6 +256,24 @@ describe('A large body', () => {
     });
     expect(answer.status).toBe(200);
     expect((await answer.text()).length).toBe('{"kind":"long","size":""}'.length + length);
+  });
+
+  test('of which one client reads nothing take its share of the memory: further connections are cut off', async () => {
+    const length = 16_000_000;
+    const headers = { ...auth(), 'Content-Type': 'application/json' };
+    const options = { method: 'POST', headers, agent: false as const, localAddress: '127.0.0.9' };
+    const begin = async () => {
+      const sent = httpRequest(`${extended.url}/v1/uploads/long`, options).on('error', () => {});
+      sent.end(JSON.stringify({ length }));
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      return answer.on('error', () => {}).pause();
+    };
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, begin));
+    let whole = 0;
+    for (const { value } of answers as PromiseFulfilledResult<IncomingMessage | undefined>[])
+      if (value && (await text(value).catch(() => '')).length > length) whole++;
+    expect(whole).toBeGreaterThan(1);
+    expect(whole).toBeLessThan(8);
   });
 });
 
