@@ -122,6 +122,8 @@ test('A worker that is killed is replaced, and the other one goes on', async () 
   await eventually(() => workers().length === 2);
   expect(workers()).toContain(other);
   expect(workers()).not.toContain(killed);
+  // This client learns now that the killed worker has closed idle connections, on which its next request could be sent.
+  await isServed(`${service.url}/health/live`);
 });
 
 /** A request whose head is accepted and whose body is still to come. */
