@@ -78,7 +78,7 @@ export { Feature } from './features/index.js';
 export * from './api/declarations.js';
 export { ApiError, type Needs, needsBy } from './api/index.js';
 
-// Rows of an account, what was done to them, and what is done later
+// Account closing, the audit log, webhooks, jobs, metrics and the start block
 export { AccountClosing, AuditLog, type Change } from './safeguards/index.js';
 export { Sends, type Webhook } from './api/index.js';
 export { HandlesJob, type Job, JobError, Jobs, Scheduled } from './jobs/index.js';

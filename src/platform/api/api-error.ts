@@ -7,12 +7,12 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(currentRegistry().errors, code);
 }
 
-/** @throws Error for an unknown code: its feature is not in the list */
+/** @throws Error for an unknown code, whose feature is not in the list of features */
 export function factsOf(code: ErrorCode): ErrorFacts {
   const facts = currentRegistry().errors[code];
   if (facts) return facts;
   if (isInService()) throw new Error(`No feature in the list declares the error ${code}.`);
-  // A unit test of a feature's service starts none.
+  // A unit test calls a feature's code without starting the service.
   return { status: 500, meaning: code };
 }
 
@@ -22,7 +22,7 @@ export function allErrors(): [ErrorCode, ErrorFacts][] {
   return all.toSorted(([a, { status }], [b, other]) => status - other.status || (a < b ? -1 : 1));
 }
 
-/** What a client should do, by status, about an error without advice of its own. */
+/** Advice to clients, by status, for errors that declare none. */
 const ADVICE: Record<number, string> = {
   400: 'Correct what the message names. The same request is refused again.',
   401: 'Send other credentials.',
@@ -56,8 +56,8 @@ const HEADERS: Readonly<Record<number, Record<string, string>>> = {
 };
 
 /**
- * The property of a response body that holds its error: a filter hands only the body on to the HTTP adapter. V8 would keep each
- * value of a `WeakMap`, and with the stack the whole request, until its next full collection.
+ * The property of an error body that holds its `ApiError`: an exception filter passes only the body to the HTTP adapter. Not a
+ * `WeakMap`: V8 would keep each value, and by its stack the whole request, until the next full garbage collection.
  */
 const ERROR = Symbol('the error of a response');
 
@@ -83,7 +83,7 @@ export class ApiError extends HttpException {
   }
 }
 
-/** The error that has a response. */
+/** The `ApiError` that a response body belongs to. */
 export function errorWith(response: object): ApiError | undefined {
   return (response as { [ERROR]?: ApiError })[ERROR];
 }

@@ -13,7 +13,7 @@ export interface Takes {
 
 /** The answer of an operation that gives more than JSON. */
 export interface Gives {
-  /** Media types such as `text/csv` or `image/*`; JSON among them has the class of `returns`. */
+  /** Media types such as `text/csv` or `image/*`; an answer in JSON has the class of `returns`. */
   readonly types: readonly string[];
 }
 
@@ -26,10 +26,10 @@ export const SMALL_JSON: Takes = { types: [JSON_TYPE], maxBytes: 102_400 };
 
 export const isRaw = (type: string): boolean => type !== JSON_TYPE && type !== FORM_TYPE;
 
-// Runs of white space never match side by side: matching would take quadratic time.
+// The pattern has no two adjacent runs of white space: matching them would take quadratic time.
 const JSON_UTF8 = /^application\/json\s*(?:;\s*(?:charset\s*=\s*"?utf-8"?\s*(?:;\s*)?)?)?$/i;
 
-/** The type of an operation that a `Content-Type` matches; undefined for none. */
+/** The type in `types` that a `Content-Type` matches; undefined if none does. */
 export function typeOf({ types }: Takes, contentType = ''): string | undefined {
   const sent = contentType.split(';', 1)[0]!.trim().toLowerCase();
   if (sent === JSON_TYPE && !JSON_UTF8.test(contentType)) return undefined;
@@ -49,7 +49,7 @@ export function refuseBody(code: keyof typeof BODY_REFUSALS, takes: Takes): ApiE
 
 const UNITS = ['bytes', 'kB', 'MB'];
 
-/** A readable number of bytes: `100 kB`. A unit is 1,024 of the smaller if that divides the number, else 1,000. */
+/** A readable size: `100 kB`. A unit is 1,024 smaller units if `bytes` is a multiple of 1,024, else 1,000. */
 export function sizeText(bytes: number): string {
   const step = bytes % 1_024 === 0 ? 1_024 : 1_000;
   let [value, unit] = [bytes, 0];

@@ -8,7 +8,7 @@ export interface ErrorFacts {
   readonly advice?: string;
 }
 
-/** What a feature declares by name, in its `*.declarations.ts`. */
+/** The errors and permissions that a feature declares, in its `*.declarations.ts`. */
 export interface Declarations {
   /** Its errors by code. */
   readonly errors?: Readonly<Record<string, ErrorFacts>>;
@@ -29,7 +29,7 @@ type NamesIn<Kind extends keyof Declarations> = {
     : never;
 }[keyof DeclaredFeatures];
 
-/** What clients switch on. A code never changes its meaning. */
+/** The code of an error, on which clients switch. A code never changes its meaning. */
 export type ErrorCode = NamesIn<'errors'>;
 
 /** The name of a permission. Keys and accounts store names, so a permission never changes its meaning. */

@@ -5,12 +5,12 @@ import { currentWork } from '../process/index.js';
 import { locate } from './reply.js';
 import type { RoutedRequest } from './request.js';
 
-/** A value that a method of a controller returns before it is made, such as an `Insert`. */
+/** A value that a controller method returns to be made later, such as an `Insert`. */
 export abstract class Deferred<T extends object = object> {
   abstract run(): Promise<T>;
 }
 
-/** Makes the value that a method returns in the current call; by default, its `run` does. */
+/** Makes the `Deferred` values of the current call; without a function here, their own `run` does. */
 export const makingDeferred = new AsyncLocalStorage<(value: Deferred) => Promise<object>>();
 
 type Method = (...args: unknown[]) => unknown;
@@ -18,8 +18,8 @@ type Method = (...args: unknown[]) => unknown;
 const making = new WeakSet<object>();
 
 /**
- * Makes the `Deferred` that a method returns, and sets its `Location`, before any interceptor sees the value. Nest has no
- * place closer to the method than the method itself: which interceptor is the innermost depends on the order of decorators.
+ * Makes the value of a returned `Deferred`, and sets its `Location`, before any interceptor sees the value. Wraps the method
+ * itself, because the order of the decorators decides which interceptor is the innermost.
  */
 export function MakesDeferred(): MethodDecorator {
   return (_target, name, descriptor) => {
@@ -27,14 +27,14 @@ export function MakesDeferred(): MethodDecorator {
     if (making.has(method)) return;
     const makes = function (this: unknown, ...args: unknown[]): unknown {
       const value = method.apply(this, args);
-      // Events of a stream go on in the same turn.
+      // The array passes an ordinary event on synchronously.
       if (isObservable(value))
         return value.pipe(mergeMap((one) => (one instanceof Deferred ? make(one) : [one])));
       return value instanceof Promise ? value.then(made) : made(value);
     };
     making.add(makes);
     Object.defineProperty(makes, 'name', { value: name });
-    // Keeps what other decorators have noted at the method: `Reflect.getMetadata` looks at prototypes too.
+    // Keeps the metadata of other decorators: `Reflect.getMetadata` also looks at prototypes.
     Object.setPrototypeOf(makes, method);
     descriptor.value = makes as typeof descriptor.value;
   };

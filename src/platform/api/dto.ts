@@ -10,9 +10,9 @@ import {
 import { ValidateBy, ValidateIf } from 'class-validator';
 
 /**
- * Options of every DTO field. A field is required unless `optional`. An optional field may be left out, but not be null: it
- * then has the initial value of the property, which the document names as the default. A `nullable` field may be null: a
- * change clears it, an answer leaves it out.
+ * Options of every DTO field. A field is required unless `optional`. An optional field may be left out, but not be null; if
+ * left out, the field has the initial value of its property, which the document names as the default. A `nullable` field
+ * may be null: in a change, null clears the field; an answer leaves a null field out.
  */
 export interface FieldOptions {
   description: string;
@@ -21,7 +21,7 @@ export interface FieldOptions {
   nullable?: boolean;
 }
 
-/** Reads a value as sent. `numberText` finds the digits that a number has lost by its `holder` and `name`. */
+/** Reads a value as sent. By `holder` and `name`, `numberText` finds the digits that parsing has lost. */
 type Read = (value: unknown, holder?: object, name?: string | number) => unknown;
 
 /** A JSON Schema. */
@@ -36,7 +36,7 @@ export interface Enumeration {
 
 /** The kind of a field's values. */
 export interface Kind {
-  /** What the document says of a value; a function is called when the document is built. */
+  /** The JSON Schema of a value; a function is called when the document is built. */
   schema: JsonSchema | (() => JsonSchema);
   /** Completes the sentence "name must be …". */
   must: string;
@@ -45,7 +45,7 @@ export interface Kind {
   read?: Read;
   /** Writes a value as JSON in an answer. */
   write?: (value: unknown) => string;
-  /** Whether `read` takes objects and arrays; any other field refuses them unread. */
+  /** Whether `read` accepts objects and arrays; a field that is not nested refuses them unread. */
   nested?: boolean;
   /** The class that `schema` refers to. */
   model?: Type<object>;
@@ -55,7 +55,7 @@ export interface Kind {
 
 /** A kind whose values are not strings in JSON. */
 export interface KindWithText extends Kind {
-  /** The form of a value in a path or a query; `must` if it differs. */
+  /** Reads a value in a path or a query, with a `must` of its own if the one for JSON does not fit. */
   inText: { must?: string; read: (text: string) => unknown };
 }
 
@@ -136,7 +136,7 @@ export function field(options: FieldOptions, kind: Kind): FieldDecorator {
     defaultMessage: (about?: { property: string; value: unknown }) =>
       described.reasons(about!.property, about!.value).join('; '),
   };
-  // Swagger keeps what is in `oneOf`; without a type, it would write that of the property. The document writes the schema last.
+  // Swagger copies `oneOf`. The empty `type` hides the type of the property; `toJSON` delays the schema to the final writing.
   const schema = { type: '', oneOf: [{ toJSON: () => described.schema }] };
   const property = { description, example, required: !optional, ...schema, [FIELD]: described };
   const decorate = applyDecorators(
@@ -153,7 +153,7 @@ export function param(options: FieldOptions, { inText, ...kind }: KindWithText) 
   return field(options, { ...kind, must: inText.must ?? kind.must, read });
 }
 
-/** What Swagger's decorators say of a property. */
+/** The metadata of Swagger's decorators on a property. */
 interface Property {
   readonly name: string;
   readonly required?: boolean;
@@ -161,7 +161,7 @@ interface Property {
   readonly [FIELD]?: Field;
 }
 
-/** The field of a property or a parameter, by what Swagger has of it. */
+/** The field in Swagger's metadata of a property or a parameter. */
 export const fieldOf = (said: unknown): Field | undefined => (Object(said) as Property)[FIELD];
 
 function propertiesIn({ prototype }: Type<object>): Property[] {
@@ -172,7 +172,7 @@ function propertiesIn({ prototype }: Type<object>): Property[] {
   });
 }
 
-/** The fields of a DTO class by name, inherited fields first. `PartialType` makes each optional. */
+/** The fields of a DTO class by name, inherited fields first. All fields of a `PartialType` are optional. */
 export function fieldsIn(type: Type<object>): [name: string, field: Field][] {
   return propertiesIn(type).flatMap(({ name, required, [FIELD]: marked }): [string, Field][] => {
     if (!marked || required !== false || marked.isOptional) return marked ? [[name, marked]] : [];
@@ -180,7 +180,7 @@ export function fieldsIn(type: Type<object>): [name: string, field: Field][] {
   });
 }
 
-/** The classes of the properties of a class, by their fields or by Swagger's decorators, and its further schemas. */
+/** The classes that a class refers to: by its fields, by Swagger's decorators of properties, by `@ApiExtraModels`. */
 export function classesIn(type: Type<object>): Type<object>[] {
   const further = (Reflect.getMetadata(DECORATORS.API_EXTRA_MODELS, type) ?? []) as unknown[];
   const inside = propertiesIn(type).flatMap(({ type: declared, [FIELD]: { kind } = {} }) =>
@@ -189,7 +189,7 @@ export function classesIn(type: Type<object>): Type<object>[] {
   return [...inside, ...further.flatMap(classIn)];
 }
 
-/** The class in the option `type` of Swagger's decorators: itself, in brackets, or returned by a function of the name `type`. */
+/** The class in the option `type` of Swagger's decorators: `Class`, `[Class]`, or a function `type` that returns either. */
 export function classIn(type: unknown): Type<object>[] {
   const isLazy = typeof type === 'function' && type.name === 'type';
   const [found] = [isLazy ? (type as () => unknown)() : type].flat();
@@ -225,7 +225,7 @@ export function objectReader(type: Type<object>): Reader {
 /** Names the schema of a change: any field may be left out, but not all. */
 export function ChangeSchema(name: string): ClassDecorator {
   return applyDecorators(
-    // Swagger copies keywords that its type lacks.
+    // Swagger copies `minProperties`, although its TypeScript type lacks the keyword.
     ApiSchema({ name, minProperties: 1 } as ApiSchemaOptions),
     (type: object) => Reflect.defineMetadata(CHANGE, true, type),
   );
@@ -260,7 +260,7 @@ export function serializer(type: Type): Serializer<object> {
   return (item) => new JsonText(write(item));
 }
 
-/** As `serializer`, for a part of an answer. */
+/** Like `serializer`, but returns a string, for a part of an answer. */
 export function objectWriter(type: Type): (item: object) => string {
   const fields = fieldsIn(type).map(([name, { write }]) => ({
     name,

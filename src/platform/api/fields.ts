@@ -40,8 +40,8 @@ export function TextField(
 }
 
 /**
- * Text that matches a pattern, anchored at both ends: some languages search for a pattern, others match the whole text. Write
- * `[0-9]` for a digit, not `\d`, and no look-around.
+ * Text that matches a pattern. The pattern must be anchored at both ends: some languages search for a pattern, others match
+ * the whole text. Write `[0-9]` for a digit, not `\d`, and use no look-around.
  * @param options `must` completes the sentence "name must be …"
  */
 export function PatternField(options: FieldOptions & { pattern: RegExp; max: number; must: string }) {
@@ -94,7 +94,7 @@ const isMember = ([name, value]: [string, string]) =>
 /**
  * One value of a string enumeration, which the OpenAPI document describes value by value.
  * @param options `values` maps each value to its meaning; a function is called at each use, as values may be added
- * @throws TypeError for a TypeScript enumeration, which maps names to values
+ * @throws OperatorError for a TypeScript enumeration, which maps names to values
  */
 export function EnumField(options: FieldOptions & { name: string; values: Meanings | (() => Meanings) }) {
   const { name, values } = options;
@@ -159,7 +159,7 @@ interface Range {
   max: number;
 }
 
-/** An integer from `min` to `max`, which every JSON parser holds exactly. Ids take `Int64Field`. */
+/** An integer from `min` to `max`, which every JSON parser holds exactly. For ids, use `Int64Field`. */
 export const IntegerField = (options: FieldOptions & Range) => field(options, integer(options));
 
 /** An integer in a path or query, from `min` to `max`, in plain decimal digits. */
@@ -185,9 +185,9 @@ interface Amounts {
 }
 
 /**
- * An amount of money, or any exact decimal number: a text, which no client rounds. The service holds it with all decimals, such
- * as `12.50`, as a column `numeric(12,2)` does.
- * @param options by default `min` is 0, and `max` the largest value of that column
+ * An amount of money, or any exact decimal number, sent as text, which no client rounds. The service holds the text with all
+ * decimals, such as `12.50`, like a column `numeric(12,2)`.
+ * @param options by default, `min` is 0, and `max` the largest `numeric(12,2)`
  */
 export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
   const { decimals = 2, min = '0', max = '9999999999.99' } = options;
@@ -215,7 +215,7 @@ export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
   });
 }
 
-/** A calendar day in the years 1 to 9999, as a text such as `2030-01-31`, in the service and in a column `date` too. */
+/** A calendar day in the years 1 to 9999: text such as `2030-01-31`, also in the service and for a column `date`. */
 export function DateField(options: FieldOptions) {
   const schema = { type: 'string', format: 'date' };
   return field(options, { schema, must: 'a day such as 2030-01-31', accepts: isDay });

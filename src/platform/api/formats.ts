@@ -3,7 +3,7 @@ import { parseExactly } from '../process/index.js';
 
 // Formats that JSON has no type for: numbers with every digit, texts that can be stored, days, times, addresses.
 
-/** The text of numbers that a double does not hold exactly, by the object or array that holds them, and their name there. */
+/** The text of numbers that a double cannot hold exactly, by the object or array that contains them, then by name or index. */
 const sources = new WeakMap<object, Map<string, string>>();
 
 const INTEGER = /^-?\d+$/;
@@ -69,9 +69,9 @@ export function isPlainText(value: unknown): value is string {
 }
 
 // Languages differ in how they apply a `pattern` (search or match) and in what `\s` covers. So these patterns are anchored, and
-// list ECMAScript's white space. Generated clients hold the patterns as literals, where Go refuses the byte order mark,
-// TypeScript ends a line at U+2028 and U+2029, and Rust refuses the marks of direction between these and U+202F. Only the
-// ends of a range stand for such characters, so that the pattern excludes a text of marks of direction alone as well.
+// list ECMAScript's white space. Generated clients contain the patterns as literals, where Go refuses the byte order mark,
+// TypeScript ends a line at U+2028 and U+2029, and Rust refuses the bidirectional controls U+202A to U+202E. So the patterns
+// cover these characters by ranges with other ends, and also refuse text that consists of bidirectional controls alone.
 const WHITE_SPACE = '\\x09-\\x0d\\x20\\xa0\u1680\u2000-\u200a\u2027-\u202f\u205f\u3000\ufefe-\uff00';
 const NEIGHBOURS = '\u2027\ufefe\uff00';
 
@@ -105,7 +105,7 @@ const WEB_ADDRESS = new RegExp(
   String.raw`^https?://${HOST}(?::\d{1,5})?(?:/${CHARACTER}*)?(?:\?(?:${CHARACTER}|\?)*)?(?:#(?:${CHARACTER}|\?)*)?$`,
 );
 
-/** Whether a text is an absolute http or https URL, without a password, in the characters of RFC 3986. */
+/** Whether a text is an absolute http or https URL without a password, in RFC 3986 characters only. */
 export function isWebAddress(text: string): boolean {
   return WEB_ADDRESS.test(text) && URL.canParse(text);
 }
@@ -120,8 +120,8 @@ export function isDay(value: unknown): value is string {
 }
 
 /**
- * Parses a time; undefined for a day outside the calendar, such as 30 February, which `Date` would move. A leap second, at the
- * end of a day of UTC, is the second after it, as in PostgreSQL: `Date` lacks it.
+ * Parses a time; undefined for a day outside the calendar, such as 30 February, which `Date` would move into March. A leap
+ * second, valid only at the end of a UTC day, becomes the next second, as in PostgreSQL: `Date` has no leap seconds.
  */
 export function parseTime(text: string): Date | undefined {
   const [, day, leap] = RFC_3339.exec(text) ?? [];

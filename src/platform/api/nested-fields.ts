@@ -23,7 +23,7 @@ const isObject = (value: unknown): value is object =>
 
 /**
  * An object with the fields and rules of another DTO class: `address.city must be …`. Other properties are ignored. The
- * default example is composed of those of the fields.
+ * default example is composed of the examples of the fields.
  */
 export function ObjectField(options: FieldOptions & { of: Type<object> }): FieldDecorator {
   const { of, example = exampleOf(of) } = options;
@@ -95,7 +95,7 @@ export function ListField(
 
 /**
  * 1 to `max` comma-separated values in a query.
- * @param options `of` describes a value: a field whose value is a text without commas, or a parameter
+ * @param options `of` describes a value: a `…Param`, or a field of texts without commas
  */
 export function ListParam(options: FieldOptions & { of: FieldDecorator; max: number }): FieldDecorator {
   const { max, of } = options;
@@ -134,12 +134,12 @@ function readItems(item: Field, sent: readonly unknown[], unique = false): unkno
     else faults.push(item.reasons(`[${i}]`, value));
   }
   if (faults.length > 0) return new Faults(faults.flat());
-  // Compared as JSON: equal times are different objects.
+  // Compares the items as JSON, because equal times are different `Date` objects.
   const isDuplicate = unique && new Set(values.map((value) => item.write(value))).size < values.length;
   return isDuplicate ? DUPLICATE : values;
 }
 
-/** The schema of an item with its description, which a class or an enumeration has itself. */
+/** The schema of an item with its description; a class or an enumeration has a description of its own. */
 function schemaOf({ options: { description }, schema }: Field): JsonSchema {
   return schema.type && description ? { description, ...schema } : schema;
 }
@@ -149,9 +149,9 @@ function enumerationOf({ options: { description }, kind: { enumeration } }: Fiel
 }
 
 /**
- * A JSON object of any content, for a column `jsonb`: at most `maxBytes` bytes of UTF-8 as an answer writes it, with at most
- * `maxDepth` levels of objects and lists, itself included. 64-bit integers keep every digit: an integer that JavaScript would
- * round is an object of `JSON.rawJSON`, whose `rawJSON` holds the digits. Other numbers are doubles. Refuses text that
+ * A JSON object of any content, for a column `jsonb`: at most `maxBytes` bytes of UTF-8 when written in an answer, with at
+ * most `maxDepth` levels of objects and lists, including itself. 64-bit integers keep every digit: an integer that JavaScript
+ * would round is an object of `JSON.rawJSON`, whose `rawJSON` holds the digits. Other numbers are doubles. Refuses text that
  * PostgreSQL cannot hold, numbers beyond a double, and names that enable prototype pollution: `__proto__`, and a
  * `constructor` with a `prototype`.
  */
@@ -173,7 +173,7 @@ export function JsonField(options: FieldOptions & { maxBytes: number; maxDepth: 
   });
 }
 
-/** A copy of a JSON value as `jsonb` can hold it; UNREADABLE for any other. */
+/** A copy of a JSON value that `jsonb` can hold; UNREADABLE for any other value. */
 function storable(value: unknown, depth: number, ...place: [object?, (string | number)?]): unknown {
   if (typeof value === 'string') return isPlainText(value) ? value : UNREADABLE;
   if (typeof value === 'number' || typeof value === 'bigint') return storableNumber(value, ...place);

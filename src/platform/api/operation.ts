@@ -32,13 +32,13 @@ export interface Webhook {
   readonly body: Type;
   /** The headers with their descriptions. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The consequence of each status of an answer, of a class such as `2XX`, or of `default`. */
+  /** What the service does after an answer, by status, by class such as `2XX`, or `default`. */
   readonly answers: Readonly<Record<string, string>>;
 }
 
 export interface Success {
   readonly status: number;
-  /** Whether the answer has a `Location`: its `id` below the address of the request, or that address for a PUT. */
+  /** Whether the answer has a `Location`: the address of the request, plus the item's `id` except for a PUT. */
   readonly located?: boolean;
   /** Meaning, if the status does not say it. */
   readonly means?: string;
@@ -71,14 +71,14 @@ export interface OperationFacts {
   /** The operationId, which client generators use as the method name. */
   readonly id: string;
   readonly access: Access;
-  /** As declared; undefined if nothing is. */
+  /** The declared `needs`; undefined without a declaration. */
   readonly needs?: Needs;
-  /** The permissions of which a key needs one; empty if any key will do, or keys do not open the operation. */
+  /** A key needs one of these permissions; empty if any key will do, or if the operation takes no keys. */
   readonly permissions: readonly string[];
   readonly sunset?: Sunsetting;
-  /** Whether the operation accepts an `Idempotency-Key`, and whether its method does nothing but return an `Insert`. */
+  /** Whether the operation accepts an `Idempotency-Key`; `insert` if its method does nothing but return an `Insert`. */
   readonly idempotent: boolean | 'insert';
-  /** Whether the method has a body parameter; the body of a request to any other method is ignored. */
+  /** Whether the method takes the request body; otherwise, a body is ignored. */
   readonly takesBody: boolean;
   /** Whether requests may have a body, which is read and checked even if the method takes none. */
   readonly readsBody: boolean;
@@ -93,9 +93,9 @@ export interface OperationFacts {
   readonly isTagged: boolean;
   /** Seconds until the first byte of the answer; 2.9 by default. */
   readonly seconds?: number;
-  /** The order of the list, if not by id and not chosen by a parameter: `the newest first`. */
+  /** The order of the list, such as `the newest first`, if neither by id nor chosen by a parameter. */
   readonly sorted?: string;
-  /** The class whose answers the controller tags, and its serializer. */
+  /** The class whose answers carry an `ETag` (`@EntityTags`), and its serializer. */
   readonly entity?: { readonly type: Type; readonly serialize: Serializer<object> };
   /** Whether the operation accepts `If-Match`. */
   readonly conditional: boolean;
@@ -144,11 +144,11 @@ const PARTS = new Map([
 /** A parameter of a method. */
 export interface Parameter {
   readonly kind: RouteParamtypes;
-  /** The part of the request that it is, or has a property of: `body`, `query` or `path`. */
+  /** The part of the request that the parameter gets, whole or a property of: `body`, `query` or `path`. */
   readonly part?: string;
-  /** Whether it is all of that part, without pipes of its own. */
+  /** Whether the parameter gets the whole part, without pipes of its own. */
   readonly isWhole: boolean;
-  /** Its class, if it is one: TypeScript writes `Object` for an interface, a union and an import of a type. */
+  /** Undefined for an interface, a union or a type-only import, for which TypeScript emits `Object`. */
   readonly type?: Type<object>;
 }
 
@@ -171,8 +171,8 @@ export function parametersOf(controller: Type, name: string): Parameter[] {
 
 /**
  * Makes an interceptor run before all others, for the methods of a controller that read a body. A global interceptor would cost
- * every request 2.5 µs, and would run for event streams too, whose headers Nest then sends before the method has run: the failure
- * of the method could not be answered. Interceptors that decorators add run in the order of the decorators.
+ * every request 2.5 µs, and would make Nest send the headers of an event stream before the method runs, so that a failure of the
+ * method could not be answered. Interceptors that decorators add run in the order of the decorators.
  */
 export function interceptFirst(
   interceptor: NestInterceptor,
@@ -187,19 +187,19 @@ export function interceptFirst(
   }
 }
 
-/** The class of the body, if the method takes all of it, as the service has validated it. */
+/** The class of the body, if the method takes the whole validated body, without pipes of its own. */
 export function wholeBodyOf(handler: object, controller: Type, name: string): Type<object> | undefined {
   const hasPipes = [handler, controller].some((target) => Reflect.hasMetadata(PIPES_METADATA, target));
   const bodies = parametersOf(controller, name).filter(({ kind }) => kind === BODY);
   return !hasPipes && bodies.length === 1 && bodies[0]!.isWhole ? bodies[0]!.type : undefined;
 }
 
-/** How many addresses of a route the document has: one for each version, path and method. */
+/** A route's number of addresses in the document: one for each version, path and method. */
 export function countAddresses(handler: object, controller: Type): number {
   const own = (key: string, target: object) => Reflect.getMetadata(key, target) as unknown;
   const versions = [own(VERSION_METADATA, handler) ?? own(VERSION_METADATA, controller)].flat();
   const paths = [handler, controller].map((target) => [own(PATH_METADATA, target)].flat().length);
-  // `@All` stands for several.
+  // `@All` stands for several methods: any number above 1 is refused.
   const methods = methodOf(handler) === RequestMethod.ALL ? 2 : 1;
   return versions.filter((version) => version !== VERSION_NEUTRAL).length * paths[0]! * paths[1]! * methods;
 }
@@ -272,7 +272,7 @@ const DEFAULTS: Declared = {
 const cache = new Map<object, Map<object, OperationFacts>>();
 
 /**
- * The facts of an operation, composed once; those of the method override those of the controller.
+ * The facts of an operation, composed once; facts of the method override facts of the controller.
  * @param name of the method in its class
  */
 export function operationOf(

@@ -56,7 +56,7 @@ export function SortField(options: { name: string; values: Record<string, string
   return EnumField({ description, optional: true, ...options });
 }
 
-/** The position after the row with this id and, in a list with another sort key, with this value of the key. */
+/** The position after the row with this `id` and, in a list with another sort key, this `value` of the key. */
 export interface Position {
   readonly id: string;
   readonly value?: string;
@@ -72,7 +72,7 @@ export interface Cursors {
 
 const CURSOR = /^([\w-]+):([^:]+)(?::(.*))?$/s;
 
-/** A position as an opaque text, whose form may change with a release: a cursor lasts for a walk. */
+/** A position as an opaque text. A release may change the format: a cursor need only last for one walk. */
 function encode(mark: string, { id, value }: Position): string {
   const text = value === undefined ? `${mark}:${id}` : `${mark}:${id}:${value}`;
   return Buffer.from(text).toString('base64url');
@@ -107,13 +107,13 @@ export class Page<T extends { id: string }> {
   #items?: T[];
 
   /**
-   * @param list the list of its cursors
+   * @param list the cursors of the list
    * @param read makes an item of a row
    */
   constructor(slice: Slice, list: Pick<Cursors, 'mark'>, read: (row: unknown) => T) {
     this.#slice = slice;
     this.#read = read;
-    // A property of its own, which interceptors see and copy; most pages are written without it.
+    // An own property, which interceptors see and copy; most pages are written without reading `items`.
     Object.defineProperty(this, 'items', { get: () => (this.#items ??= this.readAll()), enumerable: true });
     this.next = slice.last && encode(list.mark, slice.last);
   }
@@ -132,8 +132,8 @@ export class Page<T extends { id: string }> {
 type List = readonly object[] | { readonly items: readonly object[] };
 
 /**
- * Writes lists of a DTO class as JSON: arrays, pages, and what interceptors have made of pages. A page that several requests
- * share is written once, if unchanged.
+ * Writes lists of a DTO class as JSON: arrays, pages, and objects with `items` that interceptors have made. Rows that several
+ * requests share are written once, unless `items` was read.
  */
 export function listSerializer(type: Type): Serializer<List> {
   const write = objectWriter(type);

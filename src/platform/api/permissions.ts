@@ -33,27 +33,27 @@ export type OneOf = Permission | readonly [Permission, ...Permission[]];
 export type Needs = OneOf | NeedsBy | 'nothing';
 
 type Scalar = string | number | bigint | boolean;
-/** The values of a field as names of properties. */
+/** The possible values of a field, as property names. */
 type ValuesOf<Value> = `${Extract<Value, Scalar>}`;
 
 /** What the credentials of a request allow. */
 export interface Credentials {
   /** The id of the API key; undefined for an access token. */
   keyId?: string;
-  /** Undefined stands for all. */
+  /** The granted permissions; undefined for all. */
   permissions?: ReadonlySet<string>;
 }
 
-/** The permission that each value of a field of the body needs. */
+/** The permissions that a request needs, by the value of a field in its body. */
 export class NeedsBy {
   private static readonly bodies = new WeakSet<object>();
 
-  /** Whether the permission for any operation depends on a body of a class. */
+  /** Whether the body of this class decides the permission for some operation. */
   static isFor(type: object): boolean {
     return NeedsBy.bodies.has(type);
   }
 
-  /** The permissions of all values. A key needs one before its body is read. */
+  /** The permissions of all values. Before the body is read, a key needs one of them. */
   readonly all: readonly string[];
 
   constructor(
@@ -66,8 +66,8 @@ export class NeedsBy {
   }
 
   /**
-   * Requires the permission of the value in a validated body. Without a value, one of all is enough; a value that is not
-   * listed needs each of them.
+   * Requires the permission for the field's value in a validated body. Without a value, any one permission is enough; a value
+   * that is not listed needs all permissions.
    * @throws ApiError `permission_denied`
    */
   require(credentials: Credentials, body: object): void {
@@ -85,7 +85,7 @@ export class NeedsBy {
 }
 
 /**
- * Chooses the permission by a field of the body, as the method gets it:
+ * Chooses the required permission by a field of the validated body:
  * `needs: needsBy(OrderChangeDto, 'status', { approved: 'orders:manage', cancelled: 'orders:write' })`.
  */
 export function needsBy<Body extends object, Field extends keyof Body & string>(

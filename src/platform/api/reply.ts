@@ -17,12 +17,12 @@ export class ReplyHeaders {
     private readonly response: Response,
   ) {}
 
-  /** Returns a page, and links to the next page with all filters (RFC 8288). */
+  /** Returns the page unchanged; sets a `Link` to the next page that keeps all filters (RFC 8288). */
   page<T extends { id: string }>(page: Page<T>): Page<T> {
     const { next } = page;
     if (next !== undefined) {
       const link = `<${addressOf(this.request)}?${withCursor(this.request.url, next)}>; rel="next"`;
-      // A deprecated list has linked its successor.
+      // On a deprecated list, `applySunset` has set a `Link` to the successor.
       const earlier = this.response.getHeader('Link');
       this.response.setHeader('Link', earlier === undefined ? link : [earlier, link].flat().join(', '));
     }
@@ -30,29 +30,29 @@ export class ReplyHeaders {
   }
 }
 
-/** Looks at the text of an answer before it is sent, or makes another one. */
+/** Inspects or replaces the text of an answer before the answer is sent. */
 type Finish =
-  /** @param json what interceptors have made of the value of the method; undefined where that is no JSON */
+  /** @param json the method's value, as interceptors have changed it; undefined if the value is not JSON */
   (json: JsonText | undefined) => JsonText | undefined | Promise<JsonText | undefined>;
 
-/** A property, because V8 would keep each value of a `WeakMap`, and with it the whole request, until its next full collection. */
+/** A property, not a `WeakMap`: V8 would keep each value, and so the whole request, until its next full garbage collection. */
 const FINISH = Symbol('who looks at the text of an answer');
 type Finishing = Response & { [FINISH]?: { readonly status: number; readonly text: Finish } };
 
-/** Passes the text of the answer to `text` before it is sent, if the answer gets this status. */
+/** Registers a function that inspects or replaces the text of the answer if it gets this status. */
 export function finish(response: Response, status: number, text: Finish): void {
   (response as Finishing)[FINISH] = { status, text };
 }
 
-/** What the text of an answer with this status is passed to. */
+/** The function that `finish` has registered for an answer with this status. */
 export function finishOf(response: Response, status: number): Finish | undefined {
   const { [FINISH]: found } = response as Finishing;
   return found?.status === status ? found.text : undefined;
 }
 
 /**
- * Sets the tag of an answer, and returns whether the client has this answer (RFC 9110, 13.1.2). The client may store a tagged
- * answer, but must revalidate. Express's `fresh` ignores the tag of a request with `Cache-Control: no-cache`, which `fetch` sends.
+ * Sets the `ETag` of an answer, and returns whether the client has this answer (RFC 9110, 13.1.2). The client may store it, but
+ * must revalidate. Express's `fresh` ignores `If-None-Match` beside `Cache-Control: no-cache`, which `fetch` sends.
  */
 export function isFresh({ headers }: Request, response: Response, tag: string): boolean {
   response.setHeader('ETag', tag);
@@ -63,15 +63,15 @@ export function isFresh({ headers }: Request, response: Response, tag: string): 
 }
 
 /**
- * Sets the `Location` of an item whose success is `located`: its id under the address of the request; for a PUT, that address.
- * A method may have set another.
+ * Sets the `Location` of an item whose success is `located`: the address of the request, plus the item's id except for a PUT.
+ * Keeps a `Location` that the method has set.
  */
 export function locate(request: RoutedRequest, response: Response, item: unknown): void {
   const above = addressAbove(request, response);
   if (above !== undefined) response.setHeader('Location', `${above}${(item as { id: string }).id}`);
 }
 
-/** What stands before the id in the `Location` of an item; sets a `Location` without an id, and returns undefined. */
+/** The `Location` of an item up to its id; undefined if no id follows, as for a PUT, whose `Location` is set here. */
 export function addressAbove(request: RoutedRequest, response: Response): string | undefined {
   const { located } = request.operation.successes.find(({ status }) => status === response.statusCode) ?? {};
   if (!located || response.hasHeader('Location')) return undefined;
@@ -96,11 +96,11 @@ export const Reply = createParamDecorator((_data: unknown, context: ExecutionCon
 });
 
 const TAG_LENGTH = 22;
-/** RFC 9110, 8.8.3; Node maps each byte of a header to a character. */
+/** An entity tag (RFC 9110, 8.8.3). Node decodes headers as Latin-1: each byte becomes one character. */
 const TAG = String.raw`(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"`;
-/** RFC 9110, 13.1.1 and 5.6.1: a list, which may have empty elements. */
+/** A list of entity tags, which may have empty elements (RFC 9110, 13.1.1 and 5.6.1). */
 const TAGS = new RegExp(String.raw`^[ \t,]*${TAG}(?:[ \t]*,[ \t,]*${TAG})*[ \t,]*$`);
-/** The stricter form that clients should write, for the document. */
+/** The stricter pattern that the OpenAPI document gives to clients. */
 export const TAGS_PATTERN = String.raw`^(?:\*|(?:W/)?"[\x21\x23-\x7e]*"(?:, ?(?:W/)?"[\x21\x23-\x7e]*")*)$`;
 
 /** The strong tag of a representation. */
@@ -108,32 +108,32 @@ export function entityTag({ text }: JsonText): string {
   return `"${hash('sha256', text, 'base64url').slice(0, TAG_LENGTH)}"`;
 }
 
-/** The query of a target with this cursor, otherwise as the client has written it. */
+/** The query of a request target with its `cursor` set, and otherwise exactly as the client sent it. */
 function withCursor(target: string, cursor: string): string {
   const start = target.indexOf('?');
   const parts = start < 0 ? [] : target.slice(start + 1).split('&');
   const found = parts.findIndex((part) => unescape(part.split('=', 1)[0]!) === 'cursor');
   parts[found < 0 ? parts.length : found] = `cursor=${cursor}`;
-  // `toPath` has escaped all other characters that no URI has (RFC 3986, 2).
+  // `toPath` has escaped all other characters that are not allowed in a URI (RFC 3986, 2).
   return parts.join('&').replace(/["<>\\^`{|}]/g, encodeURIComponent);
 }
 
 /**
- * Sets an `ETag` (RFC 9110, 8.8.3) on every answer of a controller that is one `type`. With `@IfMatch()`, a change can require
- * the state that the client has read.
+ * Sets an `ETag` (RFC 9110, 8.8.3) on every answer of a controller that is a single `type`, not a list. With `@IfMatch()`, a
+ * client can make a change conditional on the state that the client has read.
  */
 export function EntityTags(type: Type): ClassDecorator {
   return Declare({ entity: { type, serialize: serializer(type) } });
 }
 
-/** The `If-Match` of a request. */
+/** The `If-Match` header of a request. */
 export class Precondition {
   private constructor(
     private readonly tags: readonly string[] | undefined,
     private readonly serialize: Serializer<object>,
   ) {}
 
-  /** @throws ApiError `validation_failed` for an invalid header, with the other problems of the request */
+  /** @throws ApiError `validation_failed` for an invalid header; also names the request's other problems */
   static of({ headers, operation }: RoutedRequest): Precondition | Promise<never> {
     const header = headers['if-match'];
     if (header !== undefined && header !== '*' && !TAGS.test(header))
@@ -143,8 +143,8 @@ export class Precondition {
   }
 
   /**
-   * To be called first in the `work` of `changeRow`, under the row lock. The comparison is strong: weak tags never match.
-   * @throws ApiError `precondition_failed` for a row whose tag the request does not name
+   * Call this first in the `work` of `FastRepository.changeRow`, under the row lock. The comparison is strong: weak tags
+   * never match. @throws ApiError `precondition_failed` if `If-Match` does not name the row's tag
    */
   require(row: object): void {
     if (this.tags?.includes(entityTag(this.serialize(row))) === false)

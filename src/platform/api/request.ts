@@ -22,7 +22,7 @@ export function requestIdOf(response: ServerResponse): string {
   return String(response.getHeader(REQUEST_ID) ?? '');
 }
 
-/** How often a request has a header, of which Node shows the first. @param name in lower case */
+/** How often a request has a header; Node's `headers` may show only the first. @param name in lower case */
 export function countHeader({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -35,7 +35,7 @@ export function countHeader({ rawHeaders }: IncomingMessage, name: string): numb
 /** An IP address without a zone; IPv4 is never mapped into IPv6. */
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** An address with a port, or in brackets, as some proxies write them; `SocketAddress.parse` accepts far more. */
+/** An address with a port or in brackets, which some proxies send; `SocketAddress.parse` accepts far more. */
 const ENDPOINT = /^(?:\[[\da-f:.]+\]|\d+(?:\.\d+){3})(?::\d+)?$/i;
 
 /** The zone of an address (RFC 4007, 11), which means nothing on another machine. */
@@ -61,8 +61,8 @@ export function networkOf(text = ''): string | undefined {
 }
 
 /**
- * The network of the client by `X-Forwarded-For`, with TRUST_PROXY. Ignores `Forwarded` (RFC 7239): a proxy that writes one of the
- * two headers passes a client's own value of the other.
+ * The network of the client, from `X-Forwarded-For` if TRUST_PROXY is set. Ignores `Forwarded` (RFC 7239): a proxy that sets one
+ * of the two headers passes the other on as the client sent it.
  */
 export function forwardedNetwork({ ip = '', socket }: Request): string {
   return networkOf(ip) ?? networkOf(socket.remoteAddress) ?? '';
@@ -85,7 +85,7 @@ export function clientAddress({ ip = '', socket }: Request): string {
   return (parseAddress(ip) ?? parseAddress(socket.remoteAddress))?.toString() ?? '';
 }
 
-/** The last origin, which nearly every request repeats: parsing takes most of the time. */
+/** The last origin, which nearly every request repeats: parsing takes most of the time of `originOf`. */
 let last = { address: '', origin: '' };
 
 /**
@@ -125,17 +125,17 @@ export function isLaterVersion(path: string): boolean {
   return !['', FIRST_VERSION].includes(versionOf(path));
 }
 
-/** The address of a server without the `/v1` that ends configured addresses. */
+/** A configured server address without the `/v1` at its end. */
 export function aboveVersions(baseUrl: string): string {
   return baseUrl.endsWith(FIRST_VERSION) ? baseUrl.slice(0, -FIRST_VERSION.length) : baseUrl;
 }
 
-/** A request to a controller; the guard sets the operation first. */
+/** A request to a controller; the guard sets `operation` before any other code reads the property. */
 export interface RoutedRequest extends Request {
   operation: OperationFacts;
   /**
-   * Checks of the guard that need the body, to be made once it is read; undefined if no body is to be read. The same function for
-   * all requests: with closures, V8's scavenges kept each request, and promoted 2.5 of 25 MB in creates instead of 0.7.
+   * The guard's checks that need the body, called once the body has been read; undefined if no body is read. All requests share
+   * one function: with a closure each, V8's scavenges kept every request, and promoted 2.5 of 25 MB in creates instead of 0.7.
    * @param isLate whether the body arrived so late that the credentials may have changed
    */
   checkBody?: (request: RoutedRequest, response: Response, isLate: boolean) => Promise<void>;

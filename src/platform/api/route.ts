@@ -23,26 +23,26 @@ interface OperationOptions extends Partial<
   id: string;
   summary: string;
   description?: string;
-  /** What a key needs: `'pets:write'`, `['pets:write', 'pets:read']` for one of them, `needsBy(…)`, or `'nothing'`. */
+  /** The permission that a key needs: `'pets:write'`, a list of which one suffices, `needsBy(…)`, or `'nothing'`. */
   needs?: Needs;
-  /** DTO class of the answer; in brackets for a page of items, by ascending id unless `sorted` or a parameter says otherwise. */
+  /** DTO class of the answer; `[Class]` for a page of items, by ascending id unless `sorted` or a parameter changes that. */
   returns?: Type | [Type];
   /** Success status; 200 by default. */
   status?: number;
-  /** Whether the success has a `Location`: its `id` below the address of the request, or that address for a PUT. */
+  /** Whether the success has a `Location`: the address of the request, plus the item's `id` except for a PUT. */
   located?: boolean;
-  /** The media types of all successes with a body that declare none of their own; JSON by default. */
+  /** Default media types of the successes that have a body; JSON if left out. */
   gives?: Gives;
   /**
-   * Several successes: an answer has the status of the first unless the method sets another. With 304 among them, answers of
-   * JSON carry an `ETag` and `If-None-Match` works.
+   * Several successes. An answer has the status of the first one unless the method sets another. If 304 is listed, JSON
+   * answers carry an `ETag`, and `If-None-Match` works.
    */
   successes?: readonly [Success, ...Success[]];
 }
 
 /**
- * Names and documents an operation, and sets its success status. Every route has one. The method's value is serialized by
- * the class `returns` when the answer is sent.
+ * Names and documents an operation, and sets its success status. Belongs on every route. When the answer is sent, the
+ * DTO class `returns` serializes the method's value.
  */
 export function Operation(options: OperationOptions): MethodDecorator {
   const { id, summary, description, returns, status = 200, located, gives, errors = {}, ...facts } = options;
@@ -59,7 +59,7 @@ export function Operation(options: OperationOptions): MethodDecorator {
       ApiResponse(isJson(success) ? { status: success.status, type, isArray } : { status: success.status }),
     ),
     ...typeHeaders(successes),
-    // No class describes bytes.
+    // Raw bytes have no DTO class.
     facts.takes?.types.every(isRaw) ? ApiBody({ schema: { type: 'string', format: 'binary' } }) : () => {},
     Declare({
       ...facts,
@@ -101,7 +101,7 @@ export const Public = () => Declare({ access: 'public' });
 /** Opens an operation to an account's email and password (HTTP Basic) instead of an API key. */
 export const PasswordAccess = () => Declare({ access: 'basic' });
 
-/** Opens an operation to API keys, the default, in a controller with another access. */
+/** Opens an operation to API keys, as by default, although its controller declares another access. */
 export const KeyAccess = () => Declare({ access: 'bearer' });
 
 interface SunsetOptions {

@@ -30,7 +30,7 @@ export function defaultId(controller: string, method: string): string {
   return `${controller}_${method}`;
 }
 
-/** The declared facts of a method, and its types. */
+/** The declared facts of an operation, and the types of its method. */
 export interface DeclaredOperation extends OperationFacts {
   /** The parameters that come from the path, the query or the body. */
   readonly parameters: readonly Parameter[];
@@ -41,9 +41,9 @@ export interface DeclaredOperation extends OperationFacts {
   readonly notJson: readonly string[];
   readonly sendsItself: boolean;
   readonly tags: readonly string[];
-  /** How many addresses the document has of it; undefined if the document leaves it out. */
+  /** The number of addresses in the document; undefined if the document leaves the operation out. */
   readonly addresses?: number;
-  /** The class of the body, if the method takes it as the service has validated it. */
+  /** The class of the body, if the method takes the whole validated body, without pipes of its own. */
   readonly wholeBody?: Type<object>;
 }
 
@@ -61,7 +61,7 @@ function routesIn(controller: Type): [name: string, handler: object][] {
   });
 }
 
-/** Makes an interceptor run before all others wherever a body is read. To be called before Nest registers the routes. */
+/** Makes an interceptor run first for each method that reads a body. Call this before Nest registers the routes. */
 export function interceptBodies(modules: ModulesContainer, interceptor: NestInterceptor): void {
   for (const controller of controllersIn(modules)) {
     const reading = routesIn(controller).filter(
@@ -101,7 +101,7 @@ const typesOf = (parameters: readonly Parameter[]) => parameters.flatMap(({ type
 
 const isForm = ({ takes }: OperationFacts) => takes?.types.every((type) => type === FORM_TYPE) ?? false;
 
-/** The fields of a class that read numbers or booleans in JSON, and not as texts. */
+/** The fields of a class that accept a number or boolean in JSON, but not the same value as text. */
 function withoutText(type: Type<object>): string[] {
   return fieldsIn(type).flatMap(([name, { options, schema, accepts, read }]) => {
     const [kind] = [schema.type].flat();
@@ -125,7 +125,7 @@ export function schemasOf(operations: readonly DeclaredOperation[]): Set<Type<ob
 /** Classes, and the classes inside them. */
 export function withInside(types: readonly Type<object>[]): Set<Type<object>> {
   const all = new Set(types);
-  // The set grows while it is walked.
+  // The loop also visits the classes that it adds to the set.
   for (const type of all) for (const inside of classesIn(type)) all.add(inside);
   return all;
 }
@@ -219,10 +219,10 @@ export function problemsIn(all: readonly DeclaredOperation[], described: Tags = 
   ].filter((problem) => problem !== false);
 }
 
-/** The schemas that the document has of its own. */
+/** The names of the document's own schemas, which no class may have. */
 const OWN_SCHEMAS = ['Error', 'ErrorCode'];
 
-/** Names of two different classes or enumerations: the document would show one schema for both. */
+/** The names that different classes or enumerations share: the document would show one schema for them. */
 function namedTwice(all: readonly DeclaredOperation[]): string[] {
   const meanings = new Map<string, unknown>(OWN_SCHEMAS.map((name) => [name, undefined]));
   const note = (name: string, meaning: unknown): string[] => {

@@ -14,20 +14,20 @@ import { FIELD_RULE, Faults, fieldsIn, objectReader, type Reader } from './dto.j
 import { NeedsBy } from './permissions.js';
 import type { AuthenticatedRequest } from './request.js';
 
-/** The order of parts in a message: Nest calls the pipe of a method's last parameter first. */
+/** The order of the parts in an error message. Nest calls the pipe of a method's last parameter first. */
 const PARTS = ['param', 'query', 'body', 'header'];
 
-/** The parts of each request that are refused, and why. */
+/** The refused parts of each request, with the reasons. */
 const refusals = new WeakMap<object, { part: string; reasons: readonly string[] }[]>();
 
 /**
- * Refuses a request for the problems of a part, and of all other parts that are refused too.
+ * Refuses a request for the problems of a part, together with the problems of its other refused parts.
  * @throws ApiError `validation_failed`, naming every bad field and why
  */
 export async function refusePart(part: string, reasons: readonly string[]): Promise<never> {
   const refused = refusals.getOrInsertComputed(currentWork.getStore() ?? {}, () => []);
   refused.push({ part, reasons });
-  // Nest calls the pipes of all parameters in one iteration of the event loop: in the next one, every refused part is known.
+  // Nest calls the pipes of all parameters in one iteration of the event loop: in the next, every refused part is known.
   await nextTurn();
   const inOrder = refused.toSorted((a, b) => PARTS.indexOf(a.part) - PARTS.indexOf(b.part));
   throw new ApiError('validation_failed', `${inOrder.flatMap((one) => one.reasons).join('; ')}.`);
@@ -41,7 +41,7 @@ export function readDto<Dto extends object>(type: Type<Dto>, values: object): Dt
 }
 
 const readers = new Map<Type, Reader | undefined>();
-/** By class-validator and class-transformer. */
+/** Validates the classes that class-validator and class-transformer decorate. */
 const libraries = new ValidationPipe({
   transform: true,
   whitelist: true,
@@ -50,8 +50,8 @@ const libraries = new ValidationPipe({
 });
 
 /**
- * Converts a body, query or path to its DTO class without its undeclared properties, and validates it: a class of fields by
- * these (0.15 µs for the query of a list), any other type by Nest's `ValidationPipe` with `transform` and `whitelist`.
+ * Converts a body, query or path to its DTO class, without undeclared properties, and validates it. A class of fields is read
+ * by `objectReader` (0.15 µs for a list's query), any other type by Nest's `ValidationPipe` with `transform` and `whitelist`.
  */
 @Injectable()
 export class DtoPipe implements PipeTransform {
@@ -74,13 +74,13 @@ function finish(dto: unknown, { metatype, type }: ArgumentMetadata): unknown {
 }
 
 /**
- * Requires the permission for what the body says, where the pipes of the method do not run.
+ * Requires the permission that `needsBy` demands for the body, when the method and so its pipes do not run.
  * @throws ApiError `permission_denied`
  */
 export async function requireForBody(request: AuthenticatedRequest): Promise<void> {
   const { needs } = request.operation;
   if (!(needs instanceof NeedsBy)) return;
-  // A form that no interceptor has read yet may say anything.
+  // No interceptor has read the form yet: its values are unknown.
   if (request.body === undefined) needs.requireAll(request);
   else await new DtoPipe().transform(request.body, { type: 'body', metatype: needs.body });
 }
@@ -122,7 +122,7 @@ export function isMixed(type: Type<object>): boolean {
   return fieldsIn(type).length > 0 && (hasTransformation(type) || hasOtherRule(type));
 }
 
-/** Nest's helper for mapped types asks for each property with a decorator of class-transformer whether to copy it. */
+/** Nest's helper for mapped types calls `copyNone` for each property that class-transformer decorates. */
 function hasTransformation(type: Type): boolean {
   let has = false;
   const copyNone = () => {
@@ -136,7 +136,7 @@ function hasTransformation(type: Type): boolean {
 /** Every rule of class-validator refuses one of these values; `IsOptional`, which `PartialType` adds, refuses none. */
 const PROBES = [undefined, '', {}, -0.5];
 
-/** Whether class-validator has a rule other than that of fields: tries instances whose properties all have one value. */
+/** Whether a class has a class-validator rule other than `FIELD_RULE`: validates instances full of one value each. */
 function hasOtherRule(type: Type<object>): boolean {
   return PROBES.some((value) => {
     const instance = new Proxy(Object.create(type.prototype as object) as object, {
@@ -147,7 +147,7 @@ function hasOtherRule(type: Type<object>): boolean {
   });
 }
 
-/** Whether an error is of a rule other than that of fields, which has no nested errors. */
+/** Whether an error comes from a rule other than `FIELD_RULE`, which reports no nested errors. */
 function isOfOtherRule({ constraints = {}, children = [] }: ValidationError): boolean {
   return children.length > 0 || Object.keys(constraints).some((rule) => rule !== FIELD_RULE);
 }

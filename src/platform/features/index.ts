@@ -55,7 +55,7 @@ type Imported = NonNullable<ModuleMetadata['imports']>[number];
 /** The features of a service. */
 export class Features {
   private constructor(
-    /** The listed Nest modules, also those without `@Feature`, in their order in the OpenAPI document. */
+    /** The listed Nest modules, with or without `@Feature`, in their order in the OpenAPI document. */
     readonly modules: readonly Type[],
     /** The options of these modules and of all features that they import. */
     private readonly all: readonly FeatureOptions[],
@@ -64,9 +64,9 @@ export class Features {
   /**
    * @param without names of features of the product to leave out
    * @param further features to add
-   * @param always what each service declares, whatever its features
-   * @throws OperatorError for what is no module, two features that define the same name, a left-out feature that
-   * another imports, or options that cannot work
+   * @param always declarations of every service, whatever its features
+   * @throws OperatorError for a value that is no module, two features that define the same name, a left-out feature
+   * that another feature imports, or invalid options
    */
   static of(
     ofProduct: readonly Type[],
@@ -110,12 +110,12 @@ export class Features {
     return this.all.flatMap(({ migrations = [] }) => migrations);
   }
 
-  /** Starts a service, or runs a command, in which these features have declared their errors and permissions, and no others. */
+  /** Starts a service, or runs a command, with the errors and permissions of these features alone. */
   run<Result>(start: () => Result): Result {
     return withRegistry({ errors: this.merged('errors'), permissions: this.merged('permissions') }, start);
   }
 
-  /** @throws OperatorError for a feature that only Nest has found: its errors and permissions are unknown */
+  /** @throws OperatorError for a feature imported by a promise, whose errors and permissions are unknown */
   requireKnown(modules: ModulesContainer): void {
     for (const { metatype } of modules.values()) {
       const feature = featureOf(metatype);
@@ -141,10 +141,10 @@ function featureOf(module: unknown): FeatureOptions | undefined {
 }
 
 /**
- * The features that a module imports, itself or through other modules.
- * @param by what names the module
- * @param needing the name of the last feature on the way to it
- * @throws OperatorError for what is no module, and for a feature that is to be left out
+ * The feature of a module, and the features that it imports, directly or through other modules.
+ * @param by the list or module that imports the module, for messages
+ * @param needing the name of the nearest feature on the import path
+ * @throws OperatorError for a value that is no module, and for a feature that is to be left out
  */
 function importedBy(
   listed: Imported,
@@ -175,12 +175,12 @@ function importedBy(
 
 const NAME = /^[a-z][a-z\d]*(?:-[a-z\d]+)*$/;
 const CODE = /^[a-z][a-z\d]*(?:_[a-z\d]+)*$/;
-/** What a scope of OAuth may have (RFC 6749, 3.3), but commas, which separate permissions. */
+/** The characters of an OAuth scope (RFC 6749, 3.3), except commas, which separate permissions. */
 const PERMISSION = /^[!#-+\--[\]-~]+$/;
 /** TypeORM orders migrations by this time. */
 const WITH_TIME = /\d{13}$/;
 
-/** @throws OperatorError that names what in the options of a feature cannot work */
+/** @throws OperatorError that names the first invalid option of a feature */
 function requireSound({
   name,
   permissions = {},

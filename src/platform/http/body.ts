@@ -25,7 +25,7 @@ const LATE_MS = 100;
 
 /** Memory of a body as a multiple of its size: a form is cut into files, JSON is parsed into values. */
 const COPIES: Record<string, number> = { [FORM_TYPE]: 3, [JSON_TYPE]: 5 };
-/** For other types, whose chunks are concatenated. */
+/** The multiple for other types, whose chunks are concatenated. */
 const COPIES_OF_BYTES = 2;
 
 /** An upload is aborted if no byte arrives for this many milliseconds, or its rate is below the minimum. */
@@ -37,7 +37,7 @@ const nextTick = promisify((done: () => void) => process.nextTick(done));
 
 type Decompress = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
 
-/** By `Content-Encoding`. */
+/** Decompression functions by `Content-Encoding`. */
 const DECOMPRESS: Readonly<Record<string, Decompress>> = {
   gzip: promisify<Buffer, ZlibOptions, Buffer>(gunzip),
   deflate: promisify<Buffer, ZlibOptions, Buffer>(inflate),
@@ -59,7 +59,7 @@ export const BODY_READER: NestInterceptor = {
   },
 };
 
-/** A used `Idempotency-Key` comes before any reason for which a body is refused. @throws ApiError for either */
+/** Refuses a body. Refuses a used `Idempotency-Key` first, if there is one. @throws ApiError for either */
 async function refuse(request: Request, error: unknown): Promise<never> {
   const { requireUnusedKey } = request.app.locals as { requireUnusedKey?: (one: Request) => Promise<void> };
   await requireUnusedKey?.(request);
@@ -67,8 +67,8 @@ async function refuse(request: Request, error: unknown): Promise<never> {
 }
 
 /**
- * Reads and parses the body of a request. Express's `raw` does not suffice: a form is read twice,
- * here for its idempotency key and then by Nest's interceptor, and a body that is too large is answered before all of it has come.
+ * Reads and parses the body of a request. Express's `raw` does not suffice: a form is read twice, here for its idempotency key
+ * and then by Nest's interceptor, and a request with too large a body is answered before the whole body has arrived.
  * @returns whether the body was late
  * @throws ApiError for a body that the operation does not take, or that does not arrive
  */
@@ -76,12 +76,12 @@ async function readBody(request: RawBodyRequest<RoutedRequest>, response: Respon
   const { headers, operation } = request;
   const { takes = SMALL_JSON, takesBody, bodyOptional } = operation;
   const isOptional = bodyOptional || !takesBody;
-  // A chunked body may be empty: some proxies send no body like that.
+  // A chunked body may be empty: some proxies forward a request without a body that way.
   const mayBeEmpty = isOptional && headers['transfer-encoding'] !== undefined;
   const isEmpty = isOptional && !mayBeEmpty && !(Number(headers['content-length']) > 0);
   if (isEmpty) request.body = takesBody ? {} : undefined;
   if (isEmpty) return false;
-  // Node keeps the first of several: the sender's meaning is unknown.
+  // Node keeps the first of several `Content-Type` headers, which may not be the one that the sender meant.
   const type = countHeader(request, 'content-type') > 1 ? undefined : typeOf(takes, headers['content-type']);
   if (!mayBeEmpty) requireFit(request, takes, type);
   const body = new Body(request, takes, type);
@@ -101,7 +101,7 @@ async function readBody(request: RawBodyRequest<RoutedRequest>, response: Respon
   return !isWhole && body.ageMs > LATE_MS;
 }
 
-/** @throws ApiError for a body that the operation does not take, as its headers say */
+/** @throws ApiError if the headers announce a body that the operation does not take */
 function requireFit({ headers }: Request, takes: Takes, type: string | undefined): void {
   if (type === undefined) throw refuseBody('invalid_content_type', takes);
   if (Number(headers['content-length']) > takes.maxBytes) throw refuseBody('payload_too_large', takes);
@@ -142,13 +142,13 @@ class Body {
     if (!request.complete) return undefined;
     const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
     chunks.length = 0;
-    // Nest's parser of forms reads the body again. The request has not emitted its end yet.
+    // Puts the body back for Nest's form parser. The request has not emitted `end` yet.
     if (this.type === FORM_TYPE && whole.length > 0) request.unshift(whole);
     return whole;
   }
 
   /**
-   * Waits for the complete body. The request reserves memory until it is answered, and the deadline pauses.
+   * Waits for the complete body, and pauses the deadline. Reserves memory until the request is answered.
    * @throws ApiError if the body is too large, or does not arrive
    */
   async receive(response: Response): Promise<Buffer> {
@@ -162,20 +162,20 @@ class Body {
       const copies = (COPIES[type] ?? COPIES_OF_BYTES) + (isCompressed ? 1 : 0);
       await exchange.reserveMemory(announced * copies);
       exchange.pause();
-      // RFC 9110, 10.1.1: the client waits for this before it sends the body.
+      // RFC 9110, 10.1.1: the client waits for `100 Continue` before it sends the body.
       if (headers.expect && request.httpVersion === '1.1') response.writeContinue();
       const whole = await this.whole(exchange.isUpload);
       exchange.resume();
       return whole;
     } catch (error) {
-      // Further bytes are read and dropped until the client has its answer. Node times a request only once.
+      // Drops further bytes until the client has its answer. Node reports an overdue upload only once.
       request.resume();
       if (exchange.isOverdue && error instanceof ApiError) error.headers.Connection = 'close';
       throw error;
     }
   }
 
-  /** @param isUpload whether the minimum rate counts instead of Node's time limit for requests */
+  /** @param isUpload whether the minimum rate applies instead of Node's time limit for requests */
   private async whole(isUpload: boolean): Promise<Buffer> {
     const { request } = this;
     this.lastChunkAt = performance.now();

@@ -24,7 +24,7 @@ import { findHostProblem, toPath } from './request-target.js';
 const UNREAD_MS = 30_000;
 
 const METRICS = /^\/metrics(?:[/?]|$)/;
-/** Probes wait for nobody. Probes and metrics use no quota of requests: their answers are cached for a second. */
+/** Probes never wait. Probes and metrics use no quota of requests: their answers are cached or constant. */
 const PROBE = /^\/health\/(?:live|ready)(?:\?|$)/;
 
 /** Error codes for Node's parser errors; any other is `bad_request`. */
@@ -56,7 +56,7 @@ export class Connections {
   readonly events = new Set<Stream>();
   private readonly admitted = new RoundRobin<Exchange>((exchange) => this.dispatch(exchange));
   private readonly bySocket = new WeakMap<Socket, Connection>();
-  /** By network. */
+  /** Keyed by network. */
   private readonly intakes = new Map<string, Intake>();
 
   constructor(
@@ -66,7 +66,7 @@ export class Connections {
     observeAnswers(app.response);
   }
 
-  /** Handles all events of a server. To be called before it listens. */
+  /** Handles all events of a server. Call this before the server listens. */
   serve(server: Server): void {
     server.on('connection', (socket) => guard(socket, () => this.accept(socket)));
     // Without a listener, Node would send `100 Continue` at once; `readBody` sends it after authentication.
@@ -108,7 +108,7 @@ export class Connections {
     this.admitted.add(network, exchange);
   }
 
-  /** An exchange is over. */
+  /** Records that an exchange is over. */
   closed(exchange: Exchange): void {
     if (exchange.isAdmitted) this.admitted.done(exchange.network);
     if (!exchange.refusal) this.observer?.closed(exchange);
@@ -158,7 +158,7 @@ export class Connections {
     connection.add(exchange);
   }
 
-  /** Whether the connections are those of a trusted proxy, whose headers name the client. */
+  /** Whether connections come from a trusted proxy, whose headers name the client. */
   get isProxied(): boolean {
     return Boolean(this.app.get('trust proxy'));
   }
@@ -167,7 +167,7 @@ export class Connections {
     guard(socket, () => this.bySocket.get(socket)?.refuse(failure));
   }
 
-  /** Refusals are counted and have no log line each: a flood must not fill the log. */
+  /** Refuses a request. Counts refusals without a log line each, so that a flood cannot fill the log. */
   private refuse(exchange: Exchange, error: ApiError, reason: Refusal): void {
     exchange.refusal = error;
     this.observer?.refused(reason);
@@ -179,21 +179,21 @@ export class Connections {
 class Connection {
   /** Whether further requests are dropped. */
   isEnding = false;
-  /** The network and, of a connection without a proxy, the first account that uses it. */
+  /** The network and, unless a proxy opened the connection, the first account that uses the connection. */
   payers: Payers;
   readonly quotas: Quotas;
   private current?: Exchange;
   /** Requests that wait for earlier ones. */
   private readonly waiting: Exchange[] = [];
-  /** How many of them wait for the service. */
+  /** The number of waiting requests that `intake` knows of. */
   private counted = 0;
   /** Whether a request was answered: the connection then has the keep-alive time of the configuration. */
   private hasServed = false;
-  /** The error to answer at the end, on the bare socket. */
+  /** The error to write to the bare socket, after the earlier answers. */
   private failure?: ErrorCode;
   /** The last request, if it was answered before it had arrived completely. */
   private unfinished?: IncomingMessage;
-  /** The last look at the idle socket, and the start of the idle time, in milliseconds of `performance.now`. */
+  /** The bytes and the time of the last idle check, and the start of the idle time, by `performance.now`. */
   private idle = { bytes: 0, seen: -Infinity, since: 0 };
 
   constructor(
@@ -206,7 +206,7 @@ class Connection {
     this.quotas = owner.quotas;
   }
 
-  /** Whether Node reads nothing from it, because the reader of a body is slow. */
+  /** Whether Node has stopped reading the socket, because a request body is consumed slowly. */
   get isStopped(): boolean {
     const { readableLength = 0, readableHighWaterMark = 1 } = this.current?.request ?? {};
     return readableLength >= readableHighWaterMark;
@@ -219,7 +219,7 @@ class Connection {
     if (isDraining) setImmediate(() => stream.drain());
   }
 
-  /** Charges the connection to its first account too, unless it is a proxy's, which many clients use. */
+  /** Charges the connection to its first account too, unless many clients share it through a proxy. */
   chargeTo(account: string): boolean {
     if (this.payers.length > 1 || this.owner.isProxied) return true;
     if (!this.quotas.connections.tryCharge(account)) return false;
@@ -227,7 +227,7 @@ class Connection {
     return true;
   }
 
-  /** A request has arrived. The connection is closed if its client sends request upon request, and holds too much already. */
+  /** Adds a request that has arrived. Cuts the connection off if its client pipelines requests and holds too much already. */
   add(exchange: Exchange): void {
     if (!this.current) return this.start(exchange);
     if (exchange.wait()) {
@@ -244,7 +244,7 @@ class Connection {
   refuse(failure: ErrorCode): void {
     const { current } = this;
     if (this.isEnding) return;
-    // `body.ts` times an upload.
+    // `body.ts` enforces the time limit of an upload.
     if (failure === 'request_timeout' && current?.isUpload && current.phase === 'reading') {
       current.isOverdue = true;
       return;
@@ -255,7 +255,7 @@ class Connection {
     else if (!current.request.complete) this.end(current.request, current);
   }
 
-  /** The socket has been idle for a while. Node reports that once, unless `setTimeout` is called again. */
+  /** Handles Node's report of an idle socket. Node reports only once, unless `setTimeout` is called again. */
   timedOut(): void {
     const { current, socket } = this;
     // These phases have a deadline.
@@ -271,7 +271,7 @@ class Connection {
     cutOff(socket);
   }
 
-  /** The socket has closed. Node tells only the response of the first request. */
+  /** Handles the end of the socket. Node emits `close` only on the response of the first request. */
   closed(): void {
     this.isEnding = true;
     for (const exchange of this.waiting.splice(0)) exchange.close();
@@ -279,7 +279,7 @@ class Connection {
     if (this.current) this.close(this.current);
   }
 
-  /** Counts the requests that wait for the service. Behind an answer that is sent slowly, they wait for their client. */
+  /** Tells `intake` how many requests wait for the service. Behind a long exchange, they wait for their client. */
   count(): void {
     const count = this.current?.isLong ? 0 : this.waiting.length;
     if (count !== this.counted) this.intake.change(count - this.counted);
@@ -315,13 +315,13 @@ class Connection {
     this.unfinished = request.complete ? undefined : request;
     const next = this.waiting.shift();
     this.count();
-    // An incomplete request is the last one, whose failure this is.
+    // An incomplete request is the last one, and has caused the failure.
     if (next && (next.request.complete || !this.failure)) this.start(next);
     else if (this.failure) this.end(next?.request ?? this.unfinished, next);
   }
 
   /**
-   * Answers the failure and closes the connection; only closes the connection if the failed request has its answer.
+   * Answers with the failure and closes the connection; if the failed request has its answer, only closes.
    * @param request the incomplete request
    * @param exchange its exchange, if it has no answer yet
    */

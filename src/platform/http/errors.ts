@@ -15,7 +15,7 @@ const GUIDE = '/guides/errors';
 const OF_ANSWER =
   /^(?:content-.+|etag|last-modified|location|cache-control|expires|accept-ranges|set-cookie)$/i;
 
-/** Milliseconds after a refusal until a connection that its client does not close is cut off. */
+/** Milliseconds after a refusal until the connection is closed, unless the client has closed it before. */
 const LINGER_MS = 1_000;
 
 /**
@@ -26,7 +26,7 @@ function helpLink({ code }: ApiError, origin = ''): string {
   return `<${origin}${GUIDE}${isErrorCode(code) ? `#${code}` : ''}>; rel="help"`;
 }
 
-/** An error as it is sent. Every error answer is made here. @param links of the answer, such as that to the successor */
+/** The headers and the body of every error answer. @param links of the answer, such as the link to the successor */
 function asResponse(error: ApiError, links: string[]) {
   const body = JSON.stringify(error);
   const headers: Record<string, string | number> = {
@@ -38,7 +38,7 @@ function asResponse(error: ApiError, links: string[]) {
   return { headers, body };
 }
 
-/** Where an application has its guide, if the configuration says it; otherwise that is at the origin of a request. */
+/** The configured origin of the guides; undefined if the guides are at the origin of the request. */
 const guideOriginOf = ({ locals }: Application) => locals.guideOrigin as string | undefined;
 
 /** Answers with an error, and notes it for the log line; cuts the connection off if an answer has started. */
@@ -52,13 +52,13 @@ export function writeError(response: ServerResponse, error: ApiError): void {
   for (const name of response.getHeaderNames()) if (OF_ANSWER.test(name)) response.removeHeader(name);
   if (range) response.setHeader('Content-Range', range);
   response.setHeader('Cache-Control', 'no-store');
-  // The error may be about the host.
+  // The error may be about an invalid `Host`, which has no origin.
   const originAsked = () => (findHostProblem(request) ? undefined : originOf(request));
   const help = helpLink(error, guideOriginOf(request.app) ?? originAsked());
-  // A deprecated operation has linked its successor.
+  // On a deprecated operation, `applySunset` has set a `Link` to the successor.
   const earlier = response.getHeader('Link') ?? [];
   const { headers, body } = asResponse(error, [earlier, help].flat().map(String));
-  // A team's throttler may have set it.
+  // A team's throttler may have set a `Retry-After`, which takes precedence.
   const retryAfter = response.getHeader('Retry-After');
   if (retryAfter !== undefined) headers['Retry-After'] = String(retryAfter);
   response.writeHead(status, headers).end(body);
@@ -113,8 +113,8 @@ function fromNest(exception: HttpException): ApiError {
 const OF_NEST = new Set(['statusCode', 'message', 'error', 'errorCode']);
 
 /**
- * The failure that a filter hands on to the HTTP adapter: an `ApiError` by its response; an exception of Nest, or an unexpected
- * one, by the body that Nest makes. Undefined for a body that a team has made.
+ * The failure behind a body that an exception filter passes to the HTTP adapter: the `ApiError` that the body belongs to, or an
+ * error made from a body in Nest's format. Undefined for a body that a team has made.
  */
 export function failureWith(body: unknown, status: number): ApiError | undefined {
   if (status < 300 || typeof body !== 'object' || body === null) return undefined;
@@ -124,7 +124,7 @@ export function failureWith(body: unknown, status: number): ApiError | undefined
   return withStatus(status, textOf(body));
 }
 
-/** Below 500, the code is HTTP's phrase for the status. A 500, or a status that is no error, reveals nothing. */
+/** Below 500, the code is the status's reason phrase. A 500, or a status that is no error, reveals nothing. */
 function withStatus(status: unknown, text: string | undefined, cause?: unknown): ApiError {
   if (!isErrorStatus(status) || status === 500) return new ApiError('internal_error', undefined, { cause });
   const phrase = STATUS_CODES[status] ?? 'Bad Request';

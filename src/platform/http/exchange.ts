@@ -14,13 +14,13 @@ import { failStream, Stream } from './streams.js';
 interface ObservedRequest extends IncomingMessage {
   /** The Express route, such as `/v1/pets/:petId`; undefined if none matched. */
   route?: { path: string };
-  /** Undefined before the guard. */
+  /** Set by the guard; undefined before. */
   operation?: OperationFacts;
   /** The account, once the guard has admitted the request. */
   accountId?: string;
   /** The code of an error answer. */
   errorCode?: ErrorCode;
-  /** Undefined once the answer has been sent. */
+  /** The parsed body; undefined once the answer has been sent. */
   body?: unknown;
   rawBody?: unknown;
   file?: unknown;
@@ -29,14 +29,14 @@ interface ObservedRequest extends IncomingMessage {
 
 type Answer = ServerResponse & { exchange?: Exchange };
 
-/** The connection of a request, which the account of the request pays for too. */
+/** The connection of a request, which is also charged to the request's account. */
 interface ChargedConnection {
   readonly quotas: Quotas;
   /** @returns false if the account holds too many connections already */
   chargeTo(account: string): boolean;
-  /** The current exchange has become long. */
+  /** Counts the waiting requests anew, as the current exchange may have become long. */
   count(): void;
-  /** A stream of events has started. */
+  /** Registers a stream of events that has started. */
   addEvents(stream: Stream): void;
 }
 
@@ -67,15 +67,15 @@ export class Exchange implements Work {
   stream?: Stream;
   /** Why the request is refused before routing. */
   refusal?: ApiError;
-  /** Whether it was admitted to a share of the event loop. */
+  /** Whether the request was added to a `RoundRobin`, which must learn when the request is done. */
   isAdmitted = false;
-  /** Whether `body.ts` times the body instead of Node, which times a request only once. */
+  /** Whether `body.ts` times the body instead of Node, which reports an overdue request only once. */
   isUpload = false;
   /** Whether an upload has exceeded Node's time limit. */
   isOverdue = false;
-  /** Whether it holds one of the quota of requests. */
+  /** Whether the exchange is counted in the quota of requests. */
   private isCounted = false;
-  /** Bytes of memory that it holds: while it waits, for its body, for its unread answer. */
+  /** Bytes of memory that the exchange holds: while it waits, for its body, or for its unread answer. */
   private memory = 0;
   private bodyBytes = 0;
   /** Releases other resources of the exchange. */
@@ -113,7 +113,7 @@ export class Exchange implements Work {
     return this.limitMs > TIMEOUTS.request;
   }
 
-  /** Whether it may take longer than the time of a request: by its operation, or because its client reads slowly. */
+  /** Whether the exchange may exceed the usual time limit: by its operation, or because its client reads slowly. */
   get isLong(): boolean {
     return this.hasOwnTime || this.phase === 'streaming' || this.phase === 'answering';
   }
@@ -125,8 +125,8 @@ export class Exchange implements Work {
   }
 
   /**
-   * Holds memory while the request waits for earlier ones; false if its client holds too much already. Its body is part of the
-   * chunk that Node has read.
+   * Holds memory while the request waits for earlier ones; false if its client holds too much already. Ignores the body, which
+   * is part of the chunk that Node has read.
    */
   wait(): boolean {
     return this.tryHold(this.request.rawHeaders.reduce((size, text) => size + text.length, REQUEST_BYTES));
@@ -138,21 +138,21 @@ export class Exchange implements Work {
     return this.left > TIMEOUTS.abortMargin && this.startWork();
   }
 
-  /** Charges the account too from now on. @throws ApiError `service_unavailable` if that holds too much already */
+  /** Charges the account too from now on. @throws ApiError `service_unavailable` if the account holds too much */
   chargeTo(account: string): void {
     if (!this.connection.chargeTo(account)) throw tooMuch();
     if (this.isCounted && !this.quotas.requests.tryCharge(account)) throw tooMuch();
     this.payers = [this.network, account];
   }
 
-  /** Pauses the deadline while the body arrives, whose memory counts in the place of the request. */
+  /** Pauses the deadline while the body arrives. The request leaves its quota; only its memory counts. */
   pause(): void {
     if (this.phase !== 'working') return;
     this.due -= performance.now();
     this.endWork('reading');
   }
 
-  /** Continues with the body. @throws ApiError `service_unavailable` if the client holds too much already */
+  /** Continues with the arrived body. @throws ApiError `service_unavailable` if the client holds too much already */
   resume(): void {
     if (this.phase !== 'reading') return;
     this.due += performance.now();
@@ -175,8 +175,8 @@ export class Exchange implements Work {
   }
 
   /**
-   * Reserves memory for the body until the answer has been sent; waits for it until the deadline.
-   * @throws ApiError `service_unavailable` if there is none by then; `request_timeout` if the exchange is over
+   * Reserves memory for the body until the answer has been sent; waits for free memory until the deadline.
+   * @throws ApiError `service_unavailable` if none gets free by then; `request_timeout` if the exchange is over
    */
   async reserveMemory(bytes: number): Promise<void> {
     const { payers, quotas } = this;
@@ -202,7 +202,7 @@ export class Exchange implements Work {
   /** The answer has been sent, or the client has gone. */
   close(): void {
     this.endWork('over');
-    // The connection, which may stay idle for long, refers to its last request.
+    // Frees the bodies: a connection, which may stay idle for long, keeps its last request.
     const { request } = this;
     if (request.rawBody !== undefined || request.body !== undefined)
       request.rawBody = request.body = undefined;
@@ -232,7 +232,7 @@ export class Exchange implements Work {
     this.stream = new Stream(this.response, this.arrivedAt, isEvents);
     if (isEvents) {
       this.connection.addEvents(this.stream);
-      // Nest turns the time-out off; a client that reads the heartbeats keeps refreshing it.
+      // Sets the timeout that Nest turned off; a client that reads the heartbeats keeps resetting it.
       this.request.socket.setTimeout(IDLE_MS);
     }
     this.response.on('drain', () => this.chargeUnread());
@@ -240,9 +240,9 @@ export class Exchange implements Work {
   }
 
   /**
-   * Holds memory for the unread bytes of the answer, or for the body if that takes more; cuts the connection off if its client
-   * holds too much already. A longer answer counts as half of the quota, so that a client with nothing else gets it; events have
-   * no such length.
+   * Holds memory for the unread bytes of the answer, or for the body if the body is larger; cuts the connection off if its
+   * client holds too much already. An answer counts as at most half of the quota, so that a client with nothing else gets any
+   * answer; a stream of events has no such maximum.
    */
   chargeUnread(): void {
     if (this.phase === 'over') return;
@@ -252,7 +252,7 @@ export class Exchange implements Work {
     if (!this.tryHold(Math.max(unread, this.bodyBytes))) cutOff(this.request.socket);
   }
 
-  /** Holds this much memory from now on; false, with no change, if that is more than the client may have. */
+  /** Sets the memory that the exchange holds; false, without a change, if the client may not hold so much. */
   private tryHold(bytes: number): boolean {
     const { quotas, payers, memory } = this;
     const more = bytes - memory;
@@ -276,7 +276,7 @@ export class Exchange implements Work {
     this.phase = phase;
   }
 
-  /** In whole milliseconds: Node keeps one list of timers per duration. */
+  /** Rounds to whole milliseconds, because Node keeps one list of timers per duration. */
   private startDeadline(): void {
     this.deadline = setTimeout(expire, Math.max(0, Math.ceil(this.left)), this);
   }
@@ -292,12 +292,12 @@ function expire(exchange: Exchange): void {
   });
 }
 
-/** Closes the connection too: the rest of the request is not read. */
+/** Refuses a client that holds too much. Closes the connection, as the rest of the request is not read. */
 function tooMuch(): ApiError {
   return new ApiError('service_unavailable', undefined, { headers: { Connection: 'close' } });
 }
 
-/** Milliseconds without traffic after which Node reports a socket. */
+/** Milliseconds without traffic after which Node reports a socket as idle. */
 export const IDLE_MS = 10_000;
 
 /**
@@ -309,12 +309,12 @@ export function cutOff(socket: IncomingMessage['socket']): void {
   else socket.resetAndDestroy();
 }
 
-/** Parameters such as a charset may follow (RFC 9110, 8.3). */
+/** The media type of events; parameters such as a charset may follow (RFC 9110, 8.3). */
 const EVENTS = /^text\/event-stream\b/i;
 
 /**
- * Makes responses with this prototype report to their exchange that the answer is complete (Node's events come only after the
- * client has read it) or is streamed.
+ * Makes responses with this prototype report to their exchange when the answer is complete or is streamed. Node's own events
+ * come only after the client has read the answer.
  */
 export function observeAnswers(prototype: ServerResponse): void {
   const node = ServerResponse.prototype;

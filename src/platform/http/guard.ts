@@ -16,8 +16,8 @@ export function failedListeners(): number {
 }
 
 /**
- * Runs a listener or timer of a connection. Node ends the process at an exception there; here, it closes the connection of its
- * client alone.
+ * Runs a listener or timer of a connection. An exception there would end the process; here, an exception only closes the
+ * connection.
  */
 export function guard(socket: Socket | undefined, work: () => void): void {
   try {
@@ -31,7 +31,7 @@ export function guard(socket: Socket | undefined, work: () => void): void {
 
 /** Logs unhandled rejections, at which Node would end the process. */
 export function guardPromises(): void {
-  // Tests serve several times in one process.
+  // Tests start several servers in one process.
   process.off('unhandledRejection', logForgotten).on('unhandledRejection', logForgotten);
 }
 

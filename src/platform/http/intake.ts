@@ -1,28 +1,28 @@
 import type { Socket } from 'node:net';
 
-/** Requests that may wait before the connections of their client are read slowly. */
+/** Maximum number of waiting requests of a client until its connections are read slowly. */
 const MANY = 100;
-/** Connections that are then read at a time. */
+/** Connections of such a client that are read at a time. */
 const READ_AT_A_TIME = 2;
-/** How much longer than such a reading the pause after it is. */
+/** The pause after each reading, as a multiple of the reading's duration. */
 const PAUSE_FACTOR = 2;
-/** Milliseconds without reading, at most: requests may wait for a slow one, and other connections with them. */
+/** Maximum milliseconds of a pause: a slow request must not stop the client's other connections. */
 const LONGEST_PAUSE_MS = 100;
 
 interface Source {
   readonly socket: Socket;
-  /** Whether Node reads nothing from it, because the reader of a body is slow. */
+  /** Whether Node has stopped reading the socket, because a request body is consumed slowly. */
   readonly isStopped: boolean;
 }
 
 /**
- * The open connections of a network, and the requests that wait on them. Node parses a whole chunk of a connection, which may hold
- * thousands of requests, and refusing them costs more than answering them. So while many requests of a client wait, hardly anything
- * is read from it; then its connections are read a few at a time, for a third of the time.
+ * The open connections of a network, which counts as one client, and their waiting requests. Node parses a whole chunk of a
+ * connection, which may contain thousands of requests, and refusing requests costs more than answering them. So while more than
+ * `MANY` requests wait, the connections are hardly read; after that, a few are read at a time, for a third of the time.
  */
 export class Intake {
   private readonly read = new Set<Source>();
-  /** In the order in which they are read again. */
+  /** Paused connections, in the order in which they are read again. */
   private readonly paused = new Set<Source>();
   private isSlow = false;
   private waiting = 0;
@@ -34,9 +34,9 @@ export class Intake {
     return this.read.size + this.paused.size === 0;
   }
 
-  /** A connection was opened. */
+  /** Adds an open connection. */
   add(source: Source): void {
-    // Node resumes a new socket, and one whose answers are sent: `pause` has no effect before that.
+    // Node resumes a new socket, and a socket whose answers have been sent: an earlier `pause` has no effect.
     source.socket.on('resume', () => this.paused.has(source) && source.socket.pause());
     (this.isSlow ? this.paused : this.read).add(source);
   }
@@ -46,7 +46,7 @@ export class Intake {
     this.paused.delete(source);
   }
 
-  /** More requests wait for the service to answer earlier ones on their connection, or fewer. */
+  /** Adds a number, which may be negative, to the requests that wait for earlier ones on their connection. */
   change(count: number): void {
     this.waiting += count;
     if (count <= 0 || this.waiting <= MANY || this.isDraining) return;
@@ -58,7 +58,7 @@ export class Intake {
     if (!this.isSlow) this.readSome();
   }
 
-  /** Reads all connections from now on: the service stops, and a connection that is closed unread is reset. */
+  /** Reads all connections from now on, as the service stops: closing a socket with unread bytes resets it. */
   drain(): void {
     this.isDraining = true;
     this.resume(this.paused.size);
@@ -73,7 +73,7 @@ export class Intake {
     this.readAt = begun;
     this.resume(READ_AT_A_TIME);
     const rest = () => setTimeout(() => this.readSome(), PAUSE_FACTOR * (performance.now() - begun));
-    // They are read in this iteration or the next, and connections that are refused then are closed at its end.
+    // Node reads the resumed sockets in this iteration or the next, and closes refused connections at its end.
     setImmediate(() => setImmediate(rest));
   }
 

@@ -26,7 +26,7 @@ const CLIENT_GONE = 499;
 /** Milliseconds between two log lines about refusals. */
 const REFUSALS_MS = 10_000;
 
-/** Accounts with a label of their own: a metric with many thousands of series would burden Prometheus. */
+/** Maximum number of accounts with their own label: many thousands of series would burden Prometheus. */
 const ACCOUNTS = 1_000;
 const OTHER_ACCOUNTS = 'other';
 
@@ -64,10 +64,10 @@ class HealthController {
   }
 
   /**
-   * Checks that the database is reachable and has the schema of this build. Does not check Redis: without it, instances count
-   * limits separately and keep serving.
-   * @throws ApiError `service_unavailable` while the service stops, or for another schema; the error of the database, which is
-   * answered 503 too
+   * Checks that the database is reachable, writable, and has the schema of this build. Does not check Redis: without Redis,
+   * instances count limits separately and keep serving.
+   * @throws ApiError `service_unavailable` while the service stops, or if `SchemaCheck` finds a problem; the error of the
+   * database, which is also answered with 503
    */
   @Get('ready')
   async ready() {
@@ -99,7 +99,7 @@ export class MetricsController {
 export class ObservabilityModule implements Observer, OnApplicationShutdown {
   private readonly durations: Histogram<'operation' | 'status'>;
   private readonly deprecatedCalls = new AccountCounts();
-  /** `overloaded` starts at 0: Prometheus takes the first value of a series for no increase, and an alert would miss it. */
+  /** `overloaded` starts at 0: Prometheus sees no increase in the first value of a series, so an alert would miss it. */
   private readonly refusals = new Map<Refusal, number>([['overloaded', 0]]);
   private unlogged: Partial<Record<Refusal, number>> = {};
   private readonly throttle = new Throttle(REFUSALS_MS, () => this.logRefusals());
@@ -162,7 +162,7 @@ export class ObservabilityModule implements Observer, OnApplicationShutdown {
     const durationMs = performance.now() - arrivedAt;
     const operationId = operation?.id ?? NO_ID;
     const { headersSent, statusCode } = response;
-    // Neither Node nor `refuseOn` has sent an answer: the client had gone.
+    // If neither Node nor `refuseOn` has sent an answer, the client had gone.
     const status = headersSent || statusCode !== 200 ? statusCode : CLIENT_GONE;
     this.durations.observe({ operation: operationId, status }, (stream?.firstByteMs ?? durationMs) / 1000);
     const isAborted = stream && !response.writableFinished;
@@ -185,7 +185,7 @@ export class ObservabilityModule implements Observer, OnApplicationShutdown {
     });
   }
 
-  /** Counts a refusal before routing. One line logs many: a flood must not fill the log. */
+  /** Counts a refusal before routing. One line logs many refusals, so that a flood cannot fill the log. */
   refused(reason: Refusal): void {
     this.refusals.set(reason, (this.refusals.get(reason) ?? 0) + 1);
     this.unlogged[reason] = (this.unlogged[reason] ?? 0) + 1;

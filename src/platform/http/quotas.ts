@@ -5,13 +5,13 @@ import { Quota } from '../process/index.js';
 /** Client connections per process. An idle connection takes about 15 kB. */
 const CLIENTS = 8_192;
 
-/** Requests at work per process. At a few ms each, further requests would wait longer than a client does. */
+/** Requests in progress per process. At a few ms each, further requests would wait longer than clients do. */
 const REQUESTS = 2_000;
 
 /** Streamed answers per process. */
 const STREAMS = 4_000;
 
-/** Memory for waiting requests, for bodies and for unread answers. */
+/** Bytes of memory per process for waiting requests, for bodies and for unread answers. */
 const BYTES = 128 * 1024 * 1024;
 
 /**
@@ -24,7 +24,7 @@ const LISTENING = 128;
 /** File descriptors for listening sockets, the database, the receiver of messages, files, the log and so on. */
 const RESERVED = 1_500;
 
-/** What the clients of the HTTP server share; see `Quota`. */
+/** The resources that clients of the HTTP server share; see `Quota`. */
 export class Quotas {
   readonly requests = new Quota(REQUESTS);
   readonly streams = new Quota(STREAMS);
@@ -35,7 +35,7 @@ export class Quotas {
 
   constructor() {
     const limit = openFileLimit();
-    // Under a low limit, half is for clients, and a sixteenth for listening sockets.
+    // Under a low limit, clients get half of the file descriptors, and listening sockets a sixteenth.
     this.listening = Math.min(LISTENING, Math.ceil(limit / 16));
     const clients = Math.min(CLIENTS, Math.max(limit - RESERVED, Math.floor(limit / 2)));
     this.connections = new Quota(clients);
@@ -46,7 +46,7 @@ export class Quotas {
   }
 }
 
-/** The limit of this process, which Node raises at its start (Linux: proc_pid_limits(5)); Infinity elsewhere. */
+/** The limit of open files, which Node raises at its start (proc_pid_limits(5)); Infinity if not on Linux. */
 function openFileLimit(): number {
   if (process.platform !== 'linux') return Infinity;
   const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];

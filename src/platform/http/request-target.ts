@@ -3,12 +3,12 @@ import { parse, unescape } from 'node:querystring';
 import type { Request } from 'express';
 import { ApiError, countHeader } from '../api/index.js';
 
-/** A path and query that need no conversion, as nearly all targets. */
+/** A request target that needs no conversion, like nearly all. */
 const PLAIN_TARGET = /^\/[!"$&-~]*$/;
 
 /**
- * A name, or an address in brackets, and a port (RFC 9110, 7.2). Names have no escapes: `URL` decodes them, and `%22` would end
- * a text in the OpenAPI document.
+ * A name or an address in brackets, with an optional port (RFC 9110, 7.2). Escapes in names are refused: `URL` would decode
+ * `%22`, which would end a string in the OpenAPI document.
  */
 const HOST = /^(?:[\w.~!$&'()*+,;=-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
 
@@ -28,7 +28,7 @@ export function toPath(target: string): string {
   return path.startsWith('/') ? path : `/${path}`;
 }
 
-/** Node maps each non-ASCII byte to a character. */
+/** Escapes a byte; Node decodes targets as Latin-1, so each byte is one character. */
 function escapeByte(byte: string): string {
   return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }
@@ -62,7 +62,7 @@ function isHost(value: string): boolean {
 }
 
 /**
- * Makes `query` of requests parse their target once; Express parses it at every access. To be called before the first request.
+ * Makes `request.query` parse the target once; Express would parse it at every access. Call this before the first request.
  * https://expressjs.com/en/guide/overriding-express-api.html
  */
 export function defineQuery(prototype: Request): void {
@@ -93,7 +93,7 @@ export function parseQuery(text: string): Record<string, unknown> {
   return query;
 }
 
-/** What is no UTF-8, which `unescape` replaces by U+FFFD, becomes a lone surrogate, which every field refuses. */
+/** Decodes escapes. For invalid UTF-8, returns a lone surrogate, which every field refuses, not U+FFFD. */
 function decode(text: string): string {
   const decoded = unescape(text);
   return decoded.includes('\ufffd') && !/%EF%BF%BD/i.test(text) ? '\ud800' : decoded;

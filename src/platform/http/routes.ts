@@ -27,7 +27,7 @@ export class Routes {
 
   constructor(private readonly app: Express) {}
 
-  /** @throws OperatorError for a route that an earlier one hides, which differs by the name of a parameter alone */
+  /** @throws OperatorError for a route that an earlier route hides, because only a parameter's name differs */
   add(method: string, path: string, handler: RequestHandler): void {
     const methods = this.methodsOf(path);
     const earlier = methods.get(method) ?? path;
@@ -50,7 +50,7 @@ export class Routes {
   }
 }
 
-/** Answers OPTIONS, and any other method that a path lacks. */
+/** Answers OPTIONS, and refuses any other method that a path lacks (405). */
 function only(methods: Methods): RequestHandler {
   return ({ method }, response, next) => {
     const isHead = method === 'HEAD' && methods.has('GET');

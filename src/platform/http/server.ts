@@ -40,13 +40,13 @@ const HTTP_LIMITS = {
   connectionsCheckingInterval: 500,
   /** Bytes; larger headers are answered 431. */
   maxHeaderSize: 16_384,
-  /** A request without a body gets no stream of one, which would take about as much memory as the rest of the request. */
+  /** Creates no body stream for a request without a body: the stream would take about as much memory as the rest. */
   optimizeEmptyRequests: true,
-  /** `findHostProblem` checks the header: Node's own refusal has no body. */
+  /** `findHostProblem` checks the `Host` header, because Node's own refusal has no body. */
   requireHostHeader: false,
 };
 
-/** Connections that wait to be accepted (Node: 511). The kernel drops further connections, which retry after seconds. */
+/** Connections that wait to be accepted (Node's default: 511). The kernel drops others, which retry after seconds. */
 const BACKLOG = 4_096;
 
 /** Whether sockets can share a port (SO_REUSEPORT). */
@@ -73,7 +73,7 @@ export class HttpAdapter extends ExpressAdapter {
   constructor(config = new Config()) {
     const app = express();
     app.disable('x-powered-by');
-    // Hashing every answer would cost more than many answers. `sendFile` derives its tag from the file's metadata.
+    // Hashing often costs more than the rest of an answer. `sendFile` derives its tag from the file's metadata.
     app.set('etag', () => undefined);
     app.enable('case sensitive routing');
     defineQuery(app.request);
@@ -98,14 +98,14 @@ export class HttpAdapter extends ExpressAdapter {
 
   /**
    * Writes the value of a controller method with the serializer of its operation; Express's `json` would stringify, hash and
-   * negotiate it. Writes the failure that a filter of a team has handed on to Nest's. Any other value goes to Express.
+   * negotiate the value. Writes a failure that a team's filter has passed to Nest's filter. Passes other values to Express.
    */
   override reply(response: Response, body: unknown, status = response.statusCode): unknown {
-    // A method without `@Operation` has returned it.
+    // Still deferred, because its method has no `@Operation`.
     if (body instanceof Deferred) return body.run().then((made) => this.reply(response, made, status));
     if (body instanceof StreamableFile) {
       if (!Exchange.of(response)?.isOver) return super.reply(response, withErrorHandler(body), status);
-      // The file would stay open.
+      // Otherwise, the file would stay open.
       body.getStream().destroy();
       return response;
     }
@@ -116,7 +116,7 @@ export class HttpAdapter extends ExpressAdapter {
       return this.fail(response, operation || status !== 404 ? failure : new ApiError('route_not_found'));
     const finish = finishOf(response, status);
     if (!finish) return this.write(response, body, status, textOf(response, body, status));
-    // The only other values of an idempotent operation are objects without a class.
+    // Only idempotent operations have a `finish`. Without a serializer, their value is a plain object.
     const json =
       textOf(response, body, status) ?? (isObject(body) ? new JsonText(JSON.stringify(body)) : undefined);
     const text = finish(json);
@@ -150,7 +150,7 @@ export class HttpAdapter extends ExpressAdapter {
     writeError(response, error);
   }
 
-  /** Nest's own filter ends a failed answer by this; if the answer has started, the client must not take it for a whole one. */
+  /** Nest's own filter calls this to end a failed answer. An answer that has started must not look complete to the client. */
   override end(response: Response, message?: string): unknown {
     if (!response.headersSent || message !== undefined) return super.end(response, message);
     failStream(response, new Error('The answer failed after its first byte'));
@@ -163,7 +163,7 @@ export class HttpAdapter extends ExpressAdapter {
   }
 
   /**
-   * Listens on a port of this process alone. Nest's own `listen` would log a failure besides the operator's message.
+   * Listens on a port that no other process uses. Nest's `listen` would log a failure besides the operator's message.
    * @throws what `net.Server.listen` emits, such as EADDRINUSE
    */
   async open(port: number, host?: string): Promise<void> {
@@ -172,8 +172,8 @@ export class HttpAdapter extends ExpressAdapter {
   }
 
   /**
-   * Listens on a claimed port together with the other workers. On Linux, each worker binds the port with as many sockets as
-   * `Quotas` says, and the kernel spreads the connections; elsewhere, workers accept on a socket of the primary.
+   * Listens on a claimed port together with the other workers. On Linux, each worker binds `Quotas.listening` sockets to the
+   * port, and the kernel spreads the connections; elsewhere, workers accept on a socket of the primary.
    */
   async share(port: number, host?: string): Promise<void> {
     const listening = { port, host, backlog: BACKLOG, reusePort: CAN_SHARE_PORT };
@@ -220,7 +220,7 @@ export class ErrorFilter implements ExceptionFilter {
     if (Exchange.of(response)?.isOver) return;
     if (response.headersSent) return failStream(response, exception);
     const { operation } = response.req as Partial<RoutedRequest>;
-    // A `NotFoundException` from an operation is that operation's 404, any other that of an unknown address.
+    // A `NotFoundException` from an operation is that operation's 404; any other means an unknown address.
     const isUnknown = exception instanceof NotFoundException && !operation;
     this.host.httpAdapter.fail(response, isUnknown ? new ApiError('route_not_found') : toApiError(exception));
   }
@@ -229,7 +229,7 @@ export class ErrorFilter implements ExceptionFilter {
 const isSuccess = (status: number) => status < 300;
 const isObject = (body: unknown): body is object => typeof body === 'object' && body !== null;
 
-/** The text of a value by the serializer of its operation; undefined if that has none, as for a text beside JSON. */
+/** A value written by its operation's serializer; undefined without a serializer, or if the value is no object. */
 function textOf({ req }: Response, body: unknown, status: number): JsonText | undefined {
   const { operation } = req as Partial<RoutedRequest>;
   if (body instanceof JsonText) return body;
@@ -238,15 +238,15 @@ function textOf({ req }: Response, body: unknown, status: number): JsonText | un
 
 const DEFAULT_ERROR_HANDLER = String(new StreamableFile(Buffer.alloc(0)).errorHandler);
 
-/** Replaces Nest's error handler of a file, which answers a text, unless a team has set its own. */
+/** Replaces Nest's error handler of a file, which answers with plain text, unless a team has set its own. */
 function withErrorHandler(file: StreamableFile): StreamableFile {
   if (String(file.errorHandler) !== DEFAULT_ERROR_HANDLER) return file;
   return file.setErrorHandler((error, response) => failStream(response as Response, error));
 }
 
 /**
- * The classes of an application's requests and answers. Express sets its prototypes on each request, for which V8 drops its
- * optimizations of the object, unless they are there already.
+ * The classes of an application's requests and answers. Express sets its own prototypes on each request and answer. V8 drops
+ * its optimizations of an object whose prototype changes, so these classes start with Express's prototypes.
  */
 function classesFor(app: Express) {
   class AppRequest extends IncomingMessage {}

@@ -31,7 +31,7 @@ export class StaticContent {
 
   /**
    * Answers with the smallest coding that the client accepts, or 304.
-   * @param compress false for content of a single answer
+   * @param compress false for content that is sent only once
    */
   async send(request: Request, response: Response, cacheControl: string, compress = true): Promise<void> {
     const codings: Coding[] = compress ? ['br', 'gzip'] : [];

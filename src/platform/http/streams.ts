@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode } from '../api/index.js';
 import { logFailure, toApiError, writeError } from './errors.js';
 import { guard } from './guard.js';
 
-/** Milliseconds between checks of a stream of events. */
+/** Milliseconds between checks whether a stream of events needs a heartbeat. */
 const CHECK_MS = 1_000;
 
 /** Milliseconds without an event after which a stream of events gets a heartbeat, so that no proxy ends it. */
@@ -14,8 +14,8 @@ const HEARTBEAT_MS = 15_000;
 const HEARTBEAT = ':\n\n';
 
 /**
- * Bytes of a stream per iteration of the event loop. Back-pressure alone does not suffice: while a fast reader takes what a fast
- * source gives, Node writes on without ever returning to the loop.
+ * Bytes of a stream per iteration of the event loop. Back-pressure alone does not suffice: between a fast source and a fast
+ * client, Node keeps writing without ever returning to the loop.
  */
 const BYTES_PER_ITERATION = 16_384;
 
@@ -52,7 +52,7 @@ export class Stream {
     if (this.inIteration >= BYTES_PER_ITERATION) this.pause();
   }
 
-  /** Ends a stream of events: its client reconnects to another instance. */
+  /** Ends a stream of events, so that its client reconnects to another instance. */
   drain(): void {
     guard(this.response.req.socket, () => this.response.end());
   }
@@ -78,7 +78,7 @@ export class Stream {
   }
 }
 
-/** Codes of a stream that has failed because its client has gone. */
+/** Error codes of a stream whose client has gone. */
 const CLIENT_GONE = new Set<unknown>(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED']);
 
 /**

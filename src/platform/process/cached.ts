@@ -5,8 +5,8 @@ interface Kept {
 }
 
 /**
- * A read for many callers, at most one at a time: calls while it is under way share it, and calls for a while afterwards
- * get its answer again, or its failure. So an answer may be older than the call.
+ * A read that many callers share, at most one at a time. Calls during a read, and for a while afterwards, get its answer
+ * or its failure. So an answer may be older than the call.
  */
 export function cached<Answer>(read: () => Promise<Answer>, { ms, times = 0 }: Kept): () => Promise<Answer> {
   let latest: Promise<Answer> | undefined;

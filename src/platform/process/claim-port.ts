@@ -47,12 +47,12 @@ export async function requirePorts({ PORT, METRICS_PORT, HOST: host }: Ports): P
   }
 }
 
-/** The operator's message if the service could not listen; any other error unchanged, also that of a feature's own server. */
+/** The operator's message if the service could not listen; any other error unchanged, such as a feature's own server's. */
 export function explainListen(error: unknown, { PORT, METRICS_PORT, HOST }: Ports): unknown {
   const failure = error as NodeJS.ErrnoException & { port?: number; hostname?: string };
   const { code, message, syscall, port = PORT, hostname } = failure;
   const isOurs = syscall === 'listen' && (port === PORT || port === METRICS_PORT);
-  // A HOST that is a name is looked up.
+  // If HOST is a name, its look-up may fail.
   if (!isOurs && !(syscall === 'getaddrinfo' && hostname === HOST)) return error;
   const remedy = `set another with ${port === PORT ? 'PORT' : 'METRICS_PORT'}.`;
   if (code === 'EADDRINUSE')

@@ -15,16 +15,16 @@ export const URLS = {
   address: { ...HTTP, disallow_auth: true },
 };
 
-/** Reads a number in plain digits, for rules about it to follow. Unlike `Number()`, refuses `0x10`, `1e3` and ` 5`. */
+/** Converts plain digits to a number for later rules. Unlike `Number()`, leaves `0x10`, `1e3` and ` 5` as text. */
 const asNumber = (form: RegExp) => () =>
   Transform(({ value }) => (form.test(String(value)) ? Number(value) : value));
 
-/** Also a negative integer, so that the message names its bounds. */
+/** Reads an integer, even a negative one, so that the error message names the bounds. */
 export const AsInteger = asNumber(/^(?:\d+|-[1-9]\d*)$/);
-/** With one digit before the decimal point. */
+/** Reads a number with one digit before the decimal point. */
 export const AsDecimal = asNumber(/^-?\d(?:\.\d+)?$/);
 
-/** Paths are appended to the URL. */
+/** Removes trailing slashes, because paths are appended to the URL. */
 export const WithoutTrailingSlash = () =>
   Transform(({ value }) => (typeof value === 'string' ? value.replace(/\/+$/, '') : value));
 
@@ -57,7 +57,7 @@ export const AreListed = (names: () => readonly string[]) =>
     },
   );
 
-/** What the URL of a database must be. Quotes nothing of the URL, which may belong to the password. */
+/** The rule for a database URL. The message quotes no part of the URL, which may contain the password. */
 const DATABASE_URL =
   'be a postgresql:// URL with one host, which follows the primary (docs/scaling.md, "Failover"), and # % / ? are written %23 %25 %2F %3F in its user and password';
 

@@ -14,8 +14,8 @@ declare global {
 const MAY_LOSE_DIGITS = /(?:\d\.?){16}|\d[eE](?:\+?\d|-\d{3})/;
 
 /**
- * Parses JSON that may have numbers of more digits than a double holds. A look at each number costs a call per value, so it
- * runs only if a number may need it.
+ * Parses JSON whose numbers may have more digits than a double holds. A reviver costs a call per value, so it runs only if
+ * the text contains a number that may lose digits.
  * @param read makes the value of a number from the digits in the text
  * @throws SyntaxError, or RangeError if the text nests too deeply
  */

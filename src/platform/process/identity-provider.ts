@@ -1,4 +1,4 @@
-/** The longest answer that is read from an identity provider. */
+/** The maximum length of an answer of an identity provider. */
 const MAX_BYTES = 512 * 1024;
 
 /** The discovery document of a provider as received (OpenID Connect Discovery 1.0, 3). */
@@ -31,7 +31,7 @@ export function addressIn(facts: ProviderFacts, name: string): URL {
   return address;
 }
 
-/** @throws Error if the provider is away or slow, for a redirect, which may lead to a private network, and for more than 512 kB */
+/** @throws Error if the provider is unreachable or slow, redirects (perhaps into a private network), or sends more than 512 kB */
 export async function fetchJson(address: string, signal: AbortSignal): Promise<Record<string, unknown>> {
   const headers = { Accept: 'application/json' };
   const response = await fetch(address, { headers, signal, redirect: 'error' }).catch((error: Error) => {

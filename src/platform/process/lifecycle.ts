@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { textOf } from './shown-error.js';
 
 /**
- * The running release, such as `1.1.0`, or `1.2.0-dev` before a release: the version of the package. Node before
- * 22.14 cannot find it, and gets as far as `requireNode`.
+ * The running release, such as `1.1.0`, or `1.2.0-dev` before a release: the version of the package. Undefined in
+ * Node before 22.14, which `requireNode` refuses.
  */
 export const RELEASE: string =
   module.findPackageJSON &&
@@ -28,7 +28,7 @@ export interface Stoppable {
  * waits for its clean-up.
  */
 export class Lifecycle {
-  /** Milliseconds after which a stop that is not done ends the process with status 1. */
+  /** Milliseconds after which an unfinished stop ends the process with status 1. */
   patienceMs = 20_000;
   private readonly stopping = new AbortController();
   private starting?: Promise<Stoppable>;
@@ -53,7 +53,7 @@ export class Lifecycle {
   }
 
   /**
-   * Starts the work of the process, and stops it when it fails. Never returns once a stop was asked for.
+   * Starts the work of the process; stops the process if the work fails. Never returns once a stop is requested.
    * @param start gives up when the signal is aborted, and cleans up
    * @throws what `start` throws
    */
@@ -107,8 +107,8 @@ export async function unlessStopped<Result>(work: Promise<Result>, stopping?: Ab
 export class OperatorError extends Error {}
 
 /**
- * Checked first: an older Node fails to load the service, with an error of its own.
- * @throws OperatorError if this Node lacks Argon2 (Node 24.7), the newest API that the service needs
+ * Call this first: an older Node fails to load the service, with an error of its own.
+ * @throws OperatorError if this Node lacks Argon2, which Node has since 24.7
  */
 export function requireNode(): void {
   if ('argon2' in crypto) return;
@@ -119,7 +119,7 @@ export function requireNode(): void {
 
 const PROGRAM = fileURLToPath(new URL('../../commands/petstore.js', import.meta.url));
 
-/** How a command is run here: by its script in the package.json of a repository; in an image, which has no sources, by its file. */
+/** The command line of a command: in a repository, its script in package.json; in an image, which has no sources, its file. */
 export function commandLine(name: string): string {
   if (existsSync('src') && existsSync('package.json')) {
     const { scripts = {} } = JSON.parse(readFileSync('package.json', 'utf8')) as {
@@ -133,7 +133,7 @@ export function commandLine(name: string): string {
   return `node ${relative('', PROGRAM)} ${name}`;
 }
 
-/** Writes each warning of Node and of libraries as one line: Node would write all its lines to standard error. */
+/** Writes the first line of each warning of Node and of libraries; Node would write all lines to standard error. */
 export function onWarning(write: (line: string) => void): void {
   process.removeAllListeners('warning').on('warning', ({ name, message }) => {
     write(`${name}: ${message.split('\n', 1)[0]}`);
@@ -151,7 +151,7 @@ export class StartBlock {
   /** Names of at most eleven characters, each with its text. */
   readonly notes: [name: string, text: string][] = [];
 
-  /** Adds a line. To be called in the constructor of a provider. */
+  /** Adds a line. Call this in the constructor of a provider. */
   add(name: string, text: string): void {
     this.notes.push([name, text]);
   }

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
 
 /**
- * Who pays for what a piece of work holds: the network of the client and, once it is known, its account; `jobs`; nobody (an empty
- * list) for work that many share.
+ * The payers, to whom the resources of a piece of work are charged: the client's network and, once known, its account; `jobs`; or
+ * nobody (an empty list) for work that many share.
  */
 export type Payers = readonly string[];
 
@@ -11,23 +11,23 @@ export const NOBODY: Payers = [];
 
 /** The request or the job that a call works for. */
 export interface Work {
-  /** The answer, of a request. */
+  /** The answer, if the work is a request. */
   readonly response?: ServerResponse;
-  /** Who pays for what it holds. */
+  /** The payers of the resources that the work holds. */
   readonly payers: Payers;
   /** Milliseconds until the answer is due; infinite where no client waits for one. */
   readonly left: number;
-  /** Milliseconds that it waits for a connection to the database if it has no deadline; undefined for the usual time. */
+  /** Milliseconds to wait for a database connection if the work has no deadline; undefined for the default. */
   readonly patienceMs?: number;
-  /** Whether the answer is complete, or the client has gone: what goes on then has no payer, and no deadline. */
+  /** Whether the answer is complete or the client has gone. Work that then goes on has no payers and no deadline. */
   readonly isOver: boolean;
-  /** Whether the operation has a longer time limit of its own, and so a pool of its own. */
+  /** Whether the operation has a longer time limit of its own, and so uses the separate connection pool. */
   readonly hasOwnTime?: boolean;
-  /** Calls `end` once the answer is complete or the client has gone; at once if that has happened already. */
+  /** Calls `end` once the answer has been sent or the client has gone, or at once if that is already so. */
   whenOver(end: () => void): void;
 }
 
-/** What the current call works for; undefined for work that several requests share, and for that of the service itself. */
+/** The work of the current call; undefined for work that several requests share, and for the service's own work. */
 export const currentWork = new AsyncLocalStorage<Work | undefined>();
 
 interface Waiter {
@@ -43,7 +43,7 @@ interface Waiter {
  */
 export class Quota {
   private readonly shares = new Map<string, number>();
-  /** Queues by the last of the payers, none empty: the first is served next, and moves to the end. */
+  /** Non-empty queues, keyed by the last payer. The first queue is served next, and moves to the end. */
   private readonly queues = new Map<string, Waiter[]>();
   private used = 0;
 
@@ -64,7 +64,7 @@ export class Quota {
     return [...this.queues.values()].reduce((sum, queue) => sum + queue.length, 0);
   }
 
-  /** Acquires a share, which counts once, for each of the payers; false if one of them would hold more than is left free. */
+  /** Acquires a share, charged to every payer in full; false if a payer would hold more than is left free. */
   tryAcquire(payers: Payers, count = 1): boolean {
     const free = this.total - this.used;
     if (count > free) return false;
@@ -74,7 +74,7 @@ export class Quota {
     return true;
   }
 
-  /** Charges a further payer for shares that were acquired before it was known; false if it holds more than is left free. */
+  /** Charges a further payer for shares acquired before the payer was known; false if the payer holds more than is free. */
   tryCharge(payer: string, count = 1): boolean {
     if (this.heldBy(payer) > this.total - this.used) return false;
     this.shares.set(payer, this.heldBy(payer) + count);
@@ -97,7 +97,7 @@ export class Quota {
   /**
    * Waits until the payers may have the share, and acquires it.
    * @param count at most `half`
-   * @throws what `refusal` makes, after `waitMs`
+   * @throws the error that `refusal` makes, after `waitMs`
    */
   async acquire(payers: Payers, waitMs: number, refusal: () => Error, count = 1): Promise<void> {
     const key = payers.at(-1) ?? '';
@@ -147,38 +147,38 @@ export class Quota {
 const newQueue = () => [];
 
 /**
- * Milliseconds of one iteration of the event loop in which a client may start more than one work: beside other clients, and alone.
+ * Milliseconds of one event-loop iteration in which a client may start more than one item: beside other clients, and alone.
  * Measured: beside 64 connections that are refused at once, four others get as much as beside 64 that are served.
  */
 const SLICE_MS = { shared: 1, alone: 5 };
 
-/** After so many lone works in a row, the next is most likely not the first of several, as in a burst of requests. */
+/** After this many lone items in a row, the next item is most likely alone too, not the first of a burst. */
 const FEW = 3;
 
-/** Tells which lone work need not wait for others of its moment. */
+/** Decides whether a lone item may start at once, instead of waiting for others of the same iteration. */
 export class LoneWorks {
   private inARow = 0;
 
-  /** @param isLone whether the work came alone */
+  /** @param isLone whether the item came alone */
   add(isLone: boolean): void {
     this.inARow = isLone ? this.inARow + 1 : 0;
   }
 
-  /** Whether the next work, if no other is under way, may start at once. */
+  /** Whether the next item may start at once if no other item is under way. */
   get areUsual(): boolean {
     return this.inARow >= FEW;
   }
 }
 
 /**
- * Shares the event loop between clients. A lone work starts at once. Beside others, one work of each client starts per iteration, and
- * more in rounds while the iteration is short. So a flood of requests that the service refuses at once cannot starve the requests of
- * others, which need several iterations.
+ * Shares the event loop between clients. A lone item usually starts at once. Otherwise, one item of each client starts per
+ * iteration, and further rounds follow while the iteration is short. So a flood of requests that the service refuses at once
+ * cannot starve the requests of other clients, which need several iterations.
  */
 export class RoundRobin<Item> {
-  /** Queues by client, none empty. */
+  /** Non-empty queues, keyed by client. */
   private readonly queues = new Map<string, Item[]>();
-  /** The clients with work that was started and is not done. */
+  /** The number of items of each client that are queued or under way. */
   private readonly busy = new Map<string, number>();
   private isScheduled = false;
   private readonly lone = new LoneWorks();
@@ -187,7 +187,7 @@ export class RoundRobin<Item> {
 
   constructor(private readonly start: (item: Item) => void) {}
 
-  /** Each work has to be reported as `done`. */
+  /** Adds an item. The caller must report the end of each item by `done`. */
   add(client: string, work: Item): void {
     const isLone = this.busy.size === 0;
     const startsNow = isLone && this.lone.areUsual;
@@ -220,7 +220,7 @@ export class RoundRobin<Item> {
       const work = queue.shift()!;
       if (queue.length > 0) this.queues.set(client, queue);
       this.start(work);
-      // Lets the work continue now, so that its time counts.
+      // Lets the item continue now, so that its time counts.
       await new Promise((resolve) => process.nextTick(resolve));
     }
     this.last = performance.eventLoopUtilization();

@@ -1,7 +1,7 @@
-/** The parts of an error that are shown: its other properties hold values, such as `parameters` of TypeORM and `detail` of pg. */
+/** The parts of an error that are shown. Other properties, such as TypeORM's `parameters` and pg's `detail`, contain values. */
 export interface ShownError {
   type: string;
-  /** The SQLSTATE, if the message may repeat a value. */
+  /** The message, or the SQLSTATE if the message may repeat a value. */
   message: string;
   /** The frames alone: the text above them repeats the message. */
   stack: string;
@@ -14,7 +14,7 @@ export interface ShownError {
 const DATA_EXCEPTION = /^22\w{3}$/;
 /** A frame of a stack. */
 const FRAME = /^ {4}at .+:\d+:\d+\)?$/;
-/** Causes of causes that are shown; an error may be its own cause. */
+/** The maximum depth of causes that are shown; an error may be its own cause. */
 const MAX_DEPTH = 5;
 
 /** The message of an error, or its SQLSTATE if the message may repeat a client's value. */
@@ -47,7 +47,7 @@ export function framesOf(stack: unknown): string {
     .join('\n');
 }
 
-/** What a terminal shows of a thrown value; of a value that is no error, its type. */
+/** The text of a thrown value for a terminal; for a value that is no error, only its type. */
 export function textOf(error: unknown): string {
   return Error.isError(error) ? write(shownError(error)) : `A value of type ${typeof error} was thrown.`;
 }

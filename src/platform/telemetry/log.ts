@@ -18,13 +18,13 @@ const STDERR = 2;
 const BUFFER = {
   /** Bytes per write: a system call costs as much as twenty lines. */
   minLength: 8_192,
-  /** Milliseconds that a line may be buffered: what a killed process loses. */
+  /** Maximum milliseconds that a line is buffered; a killed process loses buffered lines. */
   periodicFlush: 100,
   /** Bytes buffered for a stalled reader or a full disk; further lines are dropped. */
   maxLength: 16 * 1024 * 1024,
 };
 
-/** Milliseconds that the end of the process waits for a stalled reader of its last lines. */
+/** Milliseconds that an exiting process waits for a stalled reader of its last lines. */
 const LAST_LINES_MS = 500;
 
 /** Contexts in which Nest logs every module and route at the start: of use only to debug the start. */
@@ -46,7 +46,7 @@ function onOneLine(fields: Record<string, unknown>): Record<string, unknown> {
 
 /**
  * Opens the log on standard error: JSON lines, or readable lines on a terminal. Standard output is for the start block.
- * The log holds nothing that a client sends but the request id.
+ * Except for the request id, the log contains nothing that a client sends.
  */
 export async function openLog(config: Config): Promise<Log> {
   const terminal = await openTerminal();
@@ -67,8 +67,8 @@ async function openTerminal(): Promise<DestinationStream | undefined> {
 }
 
 /**
- * With `sync: false`, pino writes the last lines as the process exits, and tries for ever when the disk is full or the pipe's
- * reader has stalled. Node has made a pipe non-blocking (`process.stderr`), so a synchronous write blocks no request.
+ * Writes synchronously: with `sync: false`, pino writes the last lines at exit, and retries for ever if the disk is full or the
+ * pipe's reader has stalled. A synchronous write blocks no request, as Node has made a pipe non-blocking (`process.stderr`).
  */
 function openBuffered(): DestinationStream {
   let waitUntil = -Infinity;
@@ -76,7 +76,7 @@ function openBuffered(): DestinationStream {
     dest: openStderr(),
     sync: true,
     ...BUFFER,
-    // Otherwise, buffered lines are written together with the next ones.
+    // Retries only at exit; before, buffered lines are written together with the next line.
     retryEAGAIN: () => performance.now() < waitUntil,
   });
   // A log that cannot be written must not end the service.
@@ -89,8 +89,8 @@ function openBuffered(): DestinationStream {
 }
 
 /**
- * Opens the pipe at standard error anew where the system allows that: workers share the one they inherit, and Node makes it
- * blocking again as soon as one of them ends.
+ * Reopens the pipe at standard error where the system allows reopening: workers share the inherited pipe, which Node makes
+ * blocking again as soon as one worker ends.
  */
 function openStderr(): number {
   try {
@@ -199,7 +199,7 @@ export class Throttle {
     if (!this.timer) this.flush();
   }
 
-  /** Logs a pending event; no timer is left. */
+  /** Logs a pending event, and clears the timer. */
   stop(): void {
     clearTimeout(this.timer);
     if (this.isPending) this.log();

@@ -9,19 +9,19 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** How long a scrape is cached. */
 const KEPT = { ms: 1_000 };
 
-/** Milliseconds after which a metric has no value: an unreachable database must not hide the other metrics. */
+/** Milliseconds to read a metric. A slower metric has no value: an unreachable database must not hide the others. */
 const READ_MS = 500;
 
-/** Milliseconds to wait for the workers, one of which may be suspended or busy. */
+/** Milliseconds that the primary waits for its workers, any of which may be suspended or busy. */
 const WAIT_MS = 1_000;
 
-/** What the primary asks its workers, and what they answer. */
+/** A question of the primary to a worker; with `figures`, the worker's answer. */
 interface Message {
   about: 'metrics';
   figures?: object[];
 }
 
-/** A value, or one for each set of labels. */
+/** A value, or a value for each set of labels. */
 type Figures = number | { labels: Record<string, string>; value: number }[];
 type Read = () => Figures | Promise<Figures>;
 
@@ -97,7 +97,7 @@ export class Metrics {
         // Otherwise the whole scrape would fail.
         this.logger.debug(`${name} cannot be read: ${(error as Error).message}`);
         metric.reset();
-        // Without labels, that is 0.
+        // Without labels, `reset` sets the metric to 0.
         if (labelNames.length === 0) metric.remove();
       }
     };
@@ -113,7 +113,7 @@ export class Metrics {
 }
 
 /**
- * In the primary of several workers, their metrics. `AggregatorRegistry.clusterMetrics` fails as a whole, after 5 s, if one
+ * The metrics of all workers, for the primary. `AggregatorRegistry.clusterMetrics` fails as a whole, after 5 s, if one
  * worker does not answer.
  */
 @Injectable()
@@ -136,7 +136,7 @@ export class WorkerMetrics {
   }, KEPT);
 }
 
-/** The figures of the workers that answer in time. An answer to an earlier question counts too: it is as old as that. */
+/** The figures of the workers that answer in time. A late answer to an earlier question counts, with older figures. */
 async function figuresOf(workers: Worker[]): Promise<Map<Worker, object[]>> {
   const figures = new Map<Worker, object[]>();
   const { promise: allAnswered, resolve } = Promise.withResolvers<void>();

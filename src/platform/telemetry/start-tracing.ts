@@ -12,7 +12,7 @@ import { PROBES, ThrottledWarning } from './log.js';
 /** Milliseconds to export the last spans when the service stops. */
 const STOP_MS = 2_000;
 
-/** A query may contain a misplaced key. */
+/** Leaves the query out of a span: a client may have put an API key there. */
 const WITHOUT_QUERY: Attributes = { 'url.query': undefined };
 
 const instrumentations = [
@@ -31,8 +31,8 @@ const instrumentations = [
 
 /**
  * Traces requests and their statements from now on. The SDK reads all other settings from the `OTEL_…` variables of
- * OpenTelemetry's specification; metrics and logs have their own ways out of the service.
- * @returns exports the remaining spans; whatever the collector answers, the stop goes on
+ * OpenTelemetry's specification. Metrics and logs are not exported by the SDK.
+ * @returns a function that exports the remaining spans, never fails, and ends after `STOP_MS` at the latest
  */
 export function startTracing(): () => Promise<void> {
   const logger = new Logger('Tracing');
@@ -45,7 +45,7 @@ export function startTracing(): () => Promise<void> {
     failures.add(Error.isError(error) ? messageOf(error) : 'an unknown failure'),
   );
   sdk.start();
-  // Loading a module applies its patches, also if it was loaded before: then to its classes.
+  // `require` applies the patches to a module, even to the classes of a module that is loaded already.
   const require = createRequire(import.meta.url);
   ['http', 'pg'].forEach(require);
   createRequire(require.resolve('pg'))('pg-pool');
@@ -53,7 +53,7 @@ export function startTracing(): () => Promise<void> {
   return () => within(STOP_MS, stop());
 }
 
-/** Logs what OpenTelemetry says of its settings, in place of the console that `OTEL_LOG_LEVEL` selects. */
+/** Logs OpenTelemetry's warnings about its settings, instead of the console output of `OTEL_LOG_LEVEL`. */
 function logWarnings(logger: Logger): void {
   const warn = (message: string) => logger.warn(message.slice(0, 500));
   const ignore = () => {};

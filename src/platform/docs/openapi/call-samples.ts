@@ -10,7 +10,7 @@ import {
 } from '../../api/index.js';
 import { HERE, impliedValue, type Operation, type Placed, type Schema } from './schemas.js';
 
-/** Calls of an operation with its example and its required query, ready to paste; none for bodies and answers of other kinds. */
+/** Sample calls of an operation with its example and required query; undefined for a body not in JSON or a binary answer. */
 export function codeSamples(
   placed: Placed,
   access: Access,
@@ -46,7 +46,7 @@ export function codeSamples(
   ];
 }
 
-/** The server of an operation: its own, or this one, above the versions if the path includes a version. */
+/** The server URL of an operation: its own, or this server's, without `/v1` if the path has a version. */
 function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): string {
   const own = operation.servers
     ?.map(({ url }) => url)
@@ -55,7 +55,7 @@ function serverOf({ path, operation }: Placed, { BASE_URL, PORT }: Config): stri
   return own ?? (isLaterVersion(path) ? aboveVersions(here) : here);
 }
 
-/** The kind of answer that a sample shows, of the first success that may have a body; undefined for bytes. */
+/** The kind of answer that a sample shows: the first success that may have a body; undefined for binary. */
 function answersOf({ responses }: Operation): Call['answers'] | undefined {
   const successes = Object.entries(responses).filter(([status]) => hasBody(Number(status)));
   const [type] = successes.flatMap(([, { content = {} }]) => Object.keys(content));
@@ -65,13 +65,13 @@ function answersOf({ responses }: Operation): Call['answers'] | undefined {
   return type.startsWith('text/') ? 'text' : undefined;
 }
 
-/** A call. Credentials are environment variables. */
+/** A sample call, which takes credentials from environment variables. */
 interface Call {
   /** In upper case. */
   readonly method: string;
   readonly url: string;
   readonly access: Access;
-  /** A value of JSON. */
+  /** Any JSON value. */
   readonly body?: unknown;
   readonly answers: 'json' | 'text' | 'nothing' | 'events';
 }
@@ -81,7 +81,7 @@ function curl({ method, url, access, body, answers }: Call): string {
   if (access === 'bearer') parts.push('-H "Authorization: Bearer $API_KEY"');
   if (access === 'basic') parts.push('-u "$EMAIL:$PASSWORD"');
   if (body !== undefined) parts.push(`-H 'Content-Type: ${JSON_TYPE}'`, `-d ${inShell(literal(body))}`);
-  // Without buffering.
+  // `-N` turns buffering off.
   if (answers === 'events') parts.push('-N');
   return parts.join(' \\\n  ');
 }

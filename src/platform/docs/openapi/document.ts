@@ -65,13 +65,13 @@ export function withPresent(text: string, { paths }: OpenAPIObject): string {
 /** A comment on a line of its own is removed with the line. */
 const PARTS = /<!-- with (\w+) -->(\n\n)?(.*?)<!-- \/with -->\2/gs;
 
-/** Builds the OpenAPI document from the controllers and DTOs, each of whose facts has a single source. */
+/** Builds the OpenAPI document from the controllers and DTOs, the single source of each fact. */
 export function buildDocument(app: NestExpressApplication, config: Config): OpenAPIObject {
   const { title, version, description, team, license, credentials, unversioned, tags } =
     app.get(ProductFacts);
   const described = { ...tags, ...app.get(Features).tags };
   const modules = app.get(ModulesContainer);
-  // For a command that writes the document; a start has checked them already.
+  // For the command that writes the document; a started service has checked its operations already.
   requireSound(modules, described, Infinity);
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -117,24 +117,24 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
   return document;
 }
 
-/** The tags of all operations, in their order. */
+/** The tags of all operations, in the order of the operations. */
 function tagsIn({ paths }: OpenAPIObject, described: Tags): { name: string; description: string }[] {
   const names = placedIn(paths).flatMap(({ operation: { tags = [] } }) => tags);
   return [...new Set(names)].map((name) => ({ name, description: described[name] ?? '' }));
 }
 
 /**
- * URL and description of a server: this server if there is no URL, and described as such, as two servers may be the same.
- * Tools that import the document read a URL without an origin as the whole address.
+ * URL and description of a server. Without URLs, both servers are this one, so the description says so. The URL has an
+ * origin, because tools that import the document take a relative URL for the whole address.
  */
 function deployment(name: string, url?: string): [url: string, description: string] {
   return url ? [url, name] : [`${HERE}/v1`, `${name} (this server)`];
 }
 
 /**
- * Paths relative to the servers, whose URLs end in `/v1`. An operation that is also served without a version gets an
- * absolute server of its own, because client generators cannot resolve a relative one there. The path of a later version
- * keeps the version, with a server above the versions.
+ * Paths relative to the servers, whose URLs end in `/v1`. An operation that is also served without a version gets its own
+ * server with an absolute URL, because client generators cannot resolve a relative URL there. The path of a later version
+ * keeps the version, and its server URL has none.
  */
 function relativePaths(
   paths: OpenAPIObject['paths'],

@@ -42,7 +42,7 @@ function describe({ description }: Operation, { permissions }: OperationFacts): 
   return `${description ?? ''} Needs the permission ${names}.`.trim();
 }
 
-/** Completes an operation from its decorators and its shape. */
+/** Completes an operation of the document from its declared facts. */
 export function finishOperation(
   placed: Placed,
   facts: DeclaredOperation,
@@ -62,7 +62,7 @@ export function finishOperation(
   operation['x-codeSamples'] ??= codeSamples(placed, access, document, config);
 }
 
-/** Headers that are no parameters (https://spec.openapis.org/oas/v3.1.1.html#parameter-object). */
+/** Headers that must not be parameters (https://spec.openapis.org/oas/v3.1.1.html#parameter-object). */
 const NO_PARAMETERS = new Set(['accept', 'authorization', 'content-type']);
 
 /** The header that a client sends when it reconnects to an event stream (HTML, 9.2.4). */
@@ -108,7 +108,7 @@ const IF_NONE_MATCH = {
   schema: { type: 'string', pattern: TAGS_PATTERN },
 };
 
-/** Without a declared success, the method has its default status. */
+/** The declared successes; without any, the one with the default status of the method. */
 function successesOf({ responses }: Operation, { successes }: OperationFacts): readonly Success[] {
   return successes.length > 0 ? successes : [{ status: Number(Object.keys(responses)[0]) }];
 }
@@ -138,13 +138,13 @@ function finishSuccess(
   response.headers = headerReferences(headers);
 }
 
-/** Errors of requests that have not reached an operation, and those that may come before its guard has admitted the request. */
+/** Error statuses of requests that have not reached an operation, and statuses that may also come before its guard. */
 const BEFORE = new Set(['417', '431']);
 const MAYBE_BEFORE = new Set(['400', '401', '403', '408', '429', '500', '503']);
 const EARLY = ['EarlyDeprecation', 'EarlySunset'] as const;
 const ALWAYS = ['Deprecation', 'Sunset'] as const;
 
-/** A deprecated operation sends these headers with every answer behind the guard. */
+/** Documents the deprecation headers, which every answer carries once the guard has admitted the request. */
 function finishDeprecated(operation: Operation, sunset: string): void {
   operation['x-deprecated-sunset'] = sunset;
   operation.deprecated = true;
@@ -180,7 +180,7 @@ function finishBody(document: OpenAPIObject, operation: Operation, facts: Operat
 
 const BINARY = { type: 'string', format: 'binary' };
 
-/** A body that no class describes, which may stand beside one of JSON. */
+/** A raw body, which no class describes; the operation may also take JSON. */
 function rawOf({ schema, ...given }: MediaTypeObject, maxLength: number): MediaTypeObject {
   const { type, example } = schema as Schema;
   return type === 'string'
@@ -194,7 +194,7 @@ function giveExamples(document: OpenAPIObject, body?: { content?: Content }): vo
     if (!isRaw(type)) media.example ??= exampleFor(document, media.schema!);
 }
 
-/** The media types of an answer, as Swagger's decorators describe them. */
+/** The content of an answer by media type: as Swagger's decorators describe it, or a default. */
 function contentOfAnswer({ types }: Gives, given: Content = {}): Content {
   const otherwise = (type: string) => {
     if (type === JSON_TYPE) return { schema: {} };

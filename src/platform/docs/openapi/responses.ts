@@ -115,7 +115,7 @@ const BY_ACCESS: Record<Access, ErrorCode[]> = {
   basic: ['invalid_credentials'],
   bearer: ['missing_api_key', 'invalid_api_key'],
 };
-/** With an identity provider. */
+/** Further errors if an identity provider is configured. */
 const TOKEN_ERRORS = ['invalid_token', 'sign_up_closed', 'permission_denied'] as ErrorCode[];
 const WITH_BODY: ErrorCode[] = ['invalid_content_type', 'payload_too_large', 'unsupported_encoding'];
 
@@ -131,7 +131,7 @@ export function errorResponses(
   if (operation.requestBody && takes.types.includes(JSON_TYPE)) codes.push('invalid_json');
   if (operation.requestBody) codes.push(...WITH_BODY);
   const hasCheckedBody = operation.requestBody && !takes.types.every(isRaw);
-  // An unknown id of an event is no error.
+  // An unknown `Last-Event-ID` is no error.
   if (hasCheckedBody || parameters.some(({ name }) => name !== 'Last-Event-ID'))
     codes.push('validation_failed');
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
@@ -196,7 +196,7 @@ function examplesIn({ paths }: OpenAPIObject): string[] {
   return [...referredTo(paths, 'examples')].toSorted();
 }
 
-/** A function from a code to its statuses, such as `400 or 404`: the usual one, and those of single operations. */
+/** Returns a function that lists all statuses that operations give to an error code, such as `400 or 404`. */
 export function statusesIn(document: OpenAPIObject): (code: ErrorCode) => string {
   const used = examplesIn(document).map(errorOf);
   return (code) => {
@@ -211,7 +211,7 @@ function errorTable(document: OpenAPIObject): string {
   return ['| Status | Code | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-/** @param takes the request body, unless it is the usual one: its errors name its types and size */
+/** @param takes the request body, unless it is small JSON: the body errors name its types and size */
 function response(status: number, codes: ErrorCode[], takes?: Takes) {
   const names = [...new Set(codes)].map((code) =>
     factsOf(code).status === status ? code : `${code}_${status}`,
@@ -239,7 +239,7 @@ function meaningOf(code: ErrorCode, takes?: Takes): string {
 const isBodyRefusal = (name: string): name is keyof typeof BODY_REFUSALS =>
   Object.hasOwn(BODY_REFUSALS, name);
 
-/** An example; most operations share it. */
+/** An example of an error, which most operations share. */
 function exampleNamed(name: string, takes?: Takes): object {
   if (takes && isBodyRefusal(name)) return { summary: name, value: refuseBody(name, takes).toJSON() };
   return { $ref: `#/components/examples/${name}` };

@@ -19,7 +19,7 @@ import {
   withInside,
 } from '../../api/index.js';
 
-/** Placeholder in the document for the origin that a client requests it from. */
+/** Placeholder in the document for the origin of the request. */
 export const HERE = 'http://here.invalid';
 
 /** A schema, or a reference to one, with the keywords that Swagger's type lacks. */
@@ -34,14 +34,14 @@ export interface Schema extends SchemaObject, Partial<ReferenceObject> {
   'x-enumDescriptions'?: Record<string, string>;
 }
 
-/** An operation as the scan of the application writes it: without references to its parts. */
+/** An operation as Swagger's scan of the application writes it: without references to its parts. */
 export interface Operation extends OperationObject {
   parameters?: ParameterObject[];
   requestBody?: RequestBodyObject;
   responses: Record<string, ResponseObject>;
   'x-deprecated-sunset'?: string;
   'x-stability'?: string;
-  /** Calls in languages, ready to paste. */
+  /** Sample calls in several languages, ready to paste. */
   'x-codeSamples'?: { lang: string; label: string; source: string }[];
 }
 
@@ -62,7 +62,7 @@ export function placedIn(paths: OpenAPIObject['paths']): Placed[] {
   );
 }
 
-/** Gives properties and parameters the schemas of their fields, and puts references beside other keywords, which OpenAPI 3.0 did not allow. */
+/** Gives properties and parameters the schemas of their fields. Writes `$ref` beside other keywords, as OpenAPI 3.1 allows. */
 export function withSchemas(document: OpenAPIObject): OpenAPIObject {
   const text = JSON.stringify(document, (_key, value: (Schema & { schema?: Schema }) | null) => {
     const member = fieldOf(value);
@@ -77,7 +77,7 @@ export function withSchemas(document: OpenAPIObject): OpenAPIObject {
   }) as OpenAPIObject;
 }
 
-/** Keywords for what Swagger's decorators beside a field say of its type, such as a class. The field has the schema of it. */
+/** Type keywords of Swagger's decorators beside a field; left out, because the field has a schema of its own. */
 const OF_TYPE = new Set(['type', 'items', 'enum', 'allOf', 'oneOf']);
 
 function ofField(said: Schema, { schema }: Field): Schema {
@@ -85,7 +85,7 @@ function ofField(said: Schema, { schema }: Field): Schema {
   return { ...Object.fromEntries(beside), ...schema };
 }
 
-/** Adds the enumerations that fields refer to, and the defaults of what clients send. */
+/** Adds the enumerations that fields refer to, and the defaults of the fields of request bodies. */
 export function completeSchemas(document: OpenAPIObject, declared: readonly DeclaredOperation[]): void {
   const schemas = document.components!.schemas as Record<string, Schema>;
   for (const type of withInside(declared.flatMap(({ bodies }) => bodies))) {

@@ -10,8 +10,8 @@ import { buildDocument } from './document.js';
 import { HERE } from './schemas.js';
 
 /**
- * Serves the document, built on first use, as JSON and YAML, with the origin that it is requested from. Where `BASE_URL` and
- * `STAGING_URL` are set, the text does not name that origin, and is compressed and kept; not for one that a client can make up.
+ * Serves the document, built on first use, as JSON and YAML. If `BASE_URL` and `STAGING_URL` are set, the text is compressed
+ * and cached. Otherwise, the text contains the origin of the request, which a client can make up, and is not cached.
  */
 export function serveDocument(app: NestExpressApplication, config: Config): () => OpenAPIObject {
   let document: OpenAPIObject | undefined;

@@ -48,7 +48,7 @@ export class Assets {
     return `assets/${this.version}/${name}`;
   }
 
-  /** Sends a file; to a page of another version, as during an update, without caching. @throws ApiError `route_not_found` */
+  /** Sends a file; uncached if the page has another version, as during an update. @throws ApiError `route_not_found` */
   send(name: string, request: Request, response: Response, version = ''): Promise<void> {
     const content = this.contents.get(name);
     if (!content) throw new ApiError('route_not_found');
@@ -76,9 +76,9 @@ function read(name: string): string {
 }
 
 /**
- * A page runs only its own files, connects only to known addresses, and is not framed or read by other pages.
+ * A page runs only its own files, connects only to known origins, and is not framed or read by other pages.
  * @param styles sources of further styles (CSP3, 2.3.1)
- * @param issuer of tokens, which the page asks, and whose window may reach the page
+ * @param issuer the identity provider that the page connects to, and whose pop-up may reach the page
  */
 export function pageHeaders(
   { BASE_URL, STAGING_URL, API_URL }: Config,

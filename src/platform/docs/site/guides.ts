@@ -9,7 +9,7 @@ import type { WebPage } from './assets.js';
 import { escape, htmlOf, idOf } from './markdown.js';
 import { linksTo } from './named-operations.js';
 
-/** The build copies them, so that the path is the same as in the repository. */
+/** The folder of the guides, which the build copies, so that the path is the same as in the repository. */
 const FOLDER = new URL('../../../../docs/guides/', import.meta.url);
 
 interface Guide {
@@ -38,7 +38,7 @@ function read(file: URL): string {
   return new TextDecoder().decode(readFileSync(file)).replaceAll('\r\n', '\n');
 }
 
-/** The place of a generated list in a guide; in the repository, it names the file of the list. */
+/** The place of a generated list in a guide; in the repository, the text there names the file of the list. */
 const GENERATED = /<!-- (codes|permissions) -->.*<!-- \/\1 -->/gs;
 
 const LISTS = {

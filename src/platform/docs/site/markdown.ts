@@ -1,13 +1,13 @@
 import { Marked, type Tokens } from 'marked';
 
-/** The origin of samples in the repository; a script of the page replaces it by that of the service. */
+/** The origin in the repository's samples; a script of the page replaces it by the service's origin. */
 const ORIGIN = /http:\/\/localhost:\d+/g;
 
 /** The place of an operation in the reference, by its method and path: `reference#/pets/createPet` for `POST /pets`. */
 export type OperationLinks = ReadonlyMap<string, string>;
 
 /**
- * Renders the Markdown of a guide as HTML. Headings get their ids of GitHub; operations and addresses of the service become
+ * Renders the Markdown of a guide as HTML. Headings get GitHub's ids; operations and addresses of the service become
  * links; guides link to each other, if they exist, without `.md`. In the result, `~/` is the root of the site.
  */
 export function htmlOf(markdown: string, operations: OperationLinks, guides: ReadonlySet<string>): string {
@@ -63,7 +63,7 @@ export function idOf(text: string): string {
 
 const NAMES: Record<string, string> = { sh: 'Shell', js: 'JavaScript', json: 'Answer', http: 'HTTP' };
 
-/** Languages of code to run or to start from, rather than to look at. */
+/** Languages of code to run or to start from, which gets a button to copy it. */
 const COPYABLE = new Set(['sh', 'js', 'ts', 'text', 'curl', 'TypeScript']);
 
 /** A block of code, with its comments and the origin of the service marked. */

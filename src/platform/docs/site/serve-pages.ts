@@ -12,7 +12,7 @@ import { guidePage, guidesPage, readGuides } from './guides.js';
 import { referencePage } from './reference.js';
 import { serveSwaggerUi } from './swagger-ui.js';
 
-/** Links for programs to the interface (RFC 8631). */
+/** Links for programs to the descriptions of the API (RFC 8631). */
 const LINKS = [
   '</openapi.json>; rel="service-desc"; type="application/json"',
   '</openapi.yaml>; rel="service-desc"; type="text/yaml"',

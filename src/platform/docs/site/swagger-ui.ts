@@ -7,7 +7,7 @@ import { ApiError } from '../../api/index.js';
 import { type Assets, pageHeaders } from './assets.js';
 import { escape } from './markdown.js';
 
-/** What an interceptor of Swagger UI gets, in the browser. */
+/** The request that Swagger UI passes to an interceptor, in the browser. */
 interface SentRequest {
   readonly url: string;
   body?: unknown;
@@ -22,7 +22,7 @@ const OPTIONS = {
   // The default would send the document to swagger.io.
   validatorUrl: 'none',
   requestInterceptor: (request: SentRequest) => {
-    // A token endpoint reads parameters in the body (RFC 6749, 3.2; RFC 8707). Swagger UI puts further ones into the address.
+    // A token endpoint reads parameters in the body (RFC 6749, 3.2; RFC 8707). Swagger UI puts further ones into the URL.
     const [, query] = request.url.split('?');
     const { body } = request;
     if (query && typeof body === 'string' && body.startsWith('grant_type='))
@@ -32,18 +32,18 @@ const OPTIONS = {
   },
 };
 
-/** Hashes of the inline styles of the page, which no option removes; a test finds a missing one. */
+/** Hashes of the page's inline styles, which no option removes; a test fails if one is missing. */
 const STYLES = [
   "'sha256-/jDKvbQ8cdux+c5epDIqkjHbXDaIY8RucT1PmAe8FG4='",
   "'sha256-eaPyLWVdqMc60xuz5bTp2yBRgVpQSoUggte1+40ONPU='",
   // The logo, made by the script of Swagger UI.
   "'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='",
-  // Applies the next hash to an attribute.
+  // Lets the next hash apply to a `style` attribute.
   "'unsafe-hashes'",
   "'sha256-ezdv1bOGcoOD7FKudKN0Y2Mb763O6qVtM8LT2mtanIU='",
 ];
 
-/** The files that the page uses. `SwaggerModule` serves the whole package: its versions, and a page of its own. */
+/** The files that the page uses. `SwaggerModule` would serve the whole package, with a page of its own. */
 const FILES = new Set([
   ...['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-standalone-preset.js', 'swagger-ui-init.js'],
   ...['oauth2-redirect.html', 'oauth2-redirect.js'],
@@ -64,21 +64,21 @@ export function serveSwaggerUi(
     response.set(headers);
     if (path !== '/') {
       response.set('Cache-Control', 'no-cache');
-      // The window of the issuer comes back to a file, and needs its opener.
+      // The identity provider redirects its pop-up to one of these files, which needs its opener.
       response.removeHeader('Cross-Origin-Opener-Policy');
     }
     next();
   });
-  // As routes, they answer other methods.
+  // Registered as routes, the files refuse other methods with 405.
   const { httpAdapter } = app.get(HttpAdapterHost);
   for (const name of FILES)
     httpAdapter.get(`/docs/${name}`, (_request: Request, _response: Response, next?: Function) => next!());
   if (OIDC_CLIENT_ID !== undefined)
-    // The redirect address of Swagger UI for a page at `/docs`.
+    // Swagger UI on a page at `/docs` uses this redirect address.
     app.use('/oauth2-redirect.html', ({ originalUrl }: Request, response: Response) =>
       response.redirect(`docs${originalUrl}`),
     );
-  // `swaggerUrl` fetches the document.
+  // Passes an empty document, because the page fetches the document from `swaggerUrl`.
   SwaggerModule.setup('docs', app, {} as OpenAPIObject, {
     raw: false,
     swaggerUrl: 'openapi.json',

@@ -16,11 +16,11 @@ button.addEventListener('click', async () => {
 document.body.prepend(bar);
 
 /**
- * Creates an account and a key of it at a server, by public operations, and fills both in.
+ * Creates an account and an API key of the account at a server, and fills both in.
  * @throws Error with a message for the reader
  */
 async function getKey(server) {
-  // `.invalid` is nobody's (RFC 2606), and the password is random.
+  // Nobody owns `.invalid` (RFC 2606), and the password is random.
   const account = { email: `visitor.${random(8)}@petstore.invalid`, password: random(24) };
   await post(`${server}/accounts`, account);
   const login = `Basic ${btoa(`${account.email}:${account.password}`)}`;
