@@ -32,7 +32,7 @@ export {
   UuidField,
 } from './api/index.js';
 
-// The work
+// The service
 export {
   type Belonging,
   belonging,

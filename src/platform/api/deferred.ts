@@ -10,7 +10,7 @@ export abstract class Deferred<T extends object = object> {
   abstract run(): Promise<T>;
 }
 
-/** Makes the `Deferred` values of the current call; without a function here, their own `run` does. */
+/** The function that makes the `Deferred` values of the current call; by default, their own `run`. */
 export const makingDeferred = new AsyncLocalStorage<(value: Deferred) => Promise<object>>();
 
 type Method = (...args: unknown[]) => unknown;

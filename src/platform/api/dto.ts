@@ -124,7 +124,7 @@ export type FieldDecorator = PropertyDecorator & { readonly field: Field };
 /** Key of the field in Swagger's metadata of a property, which mapped types such as `PickType` copy. */
 const FIELD = Symbol('the field of a property');
 
-/** The class-validator rule of a field, for services that pass a DTO to `validate`. */
+/** The name of the class-validator rule of a field, for code that passes a DTO to `validate`. */
 export const FIELD_RULE = 'field';
 
 /** Makes the decorator of a field: how it is read, validated, written and documented. */
@@ -136,7 +136,7 @@ export function field(options: FieldOptions, kind: Kind): FieldDecorator {
     defaultMessage: (about?: { property: string; value: unknown }) =>
       described.reasons(about!.property, about!.value).join('; '),
   };
-  // Swagger copies `oneOf`. The empty `type` hides the type of the property; `toJSON` delays the schema to the final writing.
+  // Swagger copies `oneOf`, whose `toJSON` runs when the document is written. The empty `type` hides the property's type.
   const schema = { type: '', oneOf: [{ toJSON: () => described.schema }] };
   const property = { description, example, required: !optional, ...schema, [FIELD]: described };
   const decorate = applyDecorators(

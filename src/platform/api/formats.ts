@@ -11,7 +11,7 @@ const INTEGER = /^-?\d+$/;
 const FRACTION = /\.\d*[1-9]|[eE]-\d{3}/;
 /** Longer numbers are neither amounts nor ids, and `BigInt` takes 50 ms for 100,000 digits, 4 s for 4 million. */
 const MAX_NUMBER_LENGTH = 100;
-/** No id reaches this, and BigInt would take long to write such a number. */
+/** No id reaches this value, and `BigInt` would take long to write larger numbers. */
 const ABOVE_INT64 = 2 ** 64;
 
 /**
@@ -70,8 +70,8 @@ export function isPlainText(value: unknown): value is string {
 
 // Languages differ in how they apply a `pattern` (search or match) and in what `\s` covers. So these patterns are anchored, and
 // list ECMAScript's white space. Generated clients contain the patterns as literals, where Go refuses the byte order mark,
-// TypeScript ends a line at U+2028 and U+2029, and Rust refuses the bidirectional controls U+202A to U+202E. So the patterns
-// cover these characters by ranges with other ends, and also refuse text that consists of bidirectional controls alone.
+// TypeScript ends a line at U+2028 and U+2029, and Rust refuses the bidirectional controls U+202A to U+202E. So these
+// characters appear only inside ranges with other ends, and the pattern also refuses text of bidirectional controls alone.
 const WHITE_SPACE = '\\x09-\\x0d\\x20\\xa0\u1680\u2000-\u200a\u2027-\u202f\u205f\u3000\ufefe-\uff00';
 const NEIGHBOURS = '\u2027\ufefe\uff00';
 

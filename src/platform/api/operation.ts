@@ -78,7 +78,7 @@ export interface OperationFacts {
   readonly sunset?: Sunsetting;
   /** Whether the operation accepts an `Idempotency-Key`; `insert` if its method does nothing but return an `Insert`. */
   readonly idempotent: boolean | 'insert';
-  /** Whether the method takes the request body; otherwise, a body is ignored. */
+  /** Whether the method takes the request body; otherwise, the method ignores a body. */
   readonly takesBody: boolean;
   /** Whether requests may have a body, which is read and checked even if the method takes none. */
   readonly readsBody: boolean;
@@ -268,7 +268,7 @@ const DEFAULTS: Declared = {
   errors: {},
 };
 
-/** By method and controller, because several controllers can inherit a method. */
+/** The facts by method and controller, because several controllers can inherit a method. */
 const cache = new Map<object, Map<object, OperationFacts>>();
 
 /**
@@ -291,7 +291,7 @@ function compose(handler: object, controller: Type, name: string): OperationFact
     all.takes !== undefined || parametersOf(controller, name).some(({ kind }) => BODIES.has(kind));
   const ofEntity = entity !== undefined && entity.type === returns && !isList;
   const has304 = hasSuccess(all, 304);
-  // RFC 9110, 13.1.2
+  // A GET of a tagged entity supports `If-None-Match` (RFC 9110, 13.1.2).
   const adds304 = ofEntity && !has304 && methodOf(handler) === RequestMethod.GET;
   return {
     ...all,

@@ -3,7 +3,7 @@ import { ApiError } from './api-error.js';
 import { field, JsonText, objectWriter, type Serializer } from './dto.js';
 import { EnumField, IntegerParam } from './fields.js';
 
-/** The most items of a page; docs/guides/limits.md, paging.md and test/long/browser.test.ts name the number too. */
+/** Maximum number of items of a page; docs/guides/limits.md, paging.md and test/long/browser.test.ts name the number too. */
 const MAX_LIMIT = 100;
 
 /** The query parameters of every list. A list with filters extends this class. */

@@ -143,8 +143,8 @@ export class Precondition {
   }
 
   /**
-   * Call this first in the `work` of `FastRepository.changeRow`, under the row lock. The comparison is strong: weak tags
-   * never match. @throws ApiError `precondition_failed` if `If-Match` does not name the row's tag
+   * Call this first in the `work` of `FastRepository.changeRow`, under the row lock. Compares strongly: weak tags never match.
+   * @throws ApiError `precondition_failed` if `If-Match` does not name the row's tag
    */
   require(row: object): void {
     if (this.tags?.includes(entityTag(this.serialize(row))) === false)

@@ -136,7 +136,7 @@ function hasTransformation(type: Type): boolean {
 /** Every rule of class-validator refuses one of these values; `IsOptional`, which `PartialType` adds, refuses none. */
 const PROBES = [undefined, '', {}, -0.5];
 
-/** Whether a class has a class-validator rule other than `FIELD_RULE`: validates instances full of one value each. */
+/** Whether a class has a rule besides `FIELD_RULE`: validates instances whose properties all have the same value. */
 function hasOtherRule(type: Type<object>): boolean {
   return PROBES.some((value) => {
     const instance = new Proxy(Object.create(type.prototype as object) as object, {

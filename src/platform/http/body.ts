@@ -59,7 +59,7 @@ export const BODY_READER: NestInterceptor = {
   },
 };
 
-/** Refuses a body. Refuses a used `Idempotency-Key` first, if there is one. @throws ApiError for either */
+/** Refuses a body; refuses a used `Idempotency-Key` of the request first. @throws ApiError for either */
 async function refuse(request: Request, error: unknown): Promise<never> {
   const { requireUnusedKey } = request.app.locals as { requireUnusedKey?: (one: Request) => Promise<void> };
   await requireUnusedKey?.(request);
@@ -168,7 +168,7 @@ class Body {
       exchange.resume();
       return whole;
     } catch (error) {
-      // Drops further bytes until the client has its answer. Node reports an overdue upload only once.
+      // Drops further bytes until the client has its answer. Node does not time out an overdue upload again.
       request.resume();
       if (exchange.isOverdue && error instanceof ApiError) error.headers.Connection = 'close';
       throw error;

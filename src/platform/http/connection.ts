@@ -24,7 +24,7 @@ import { findHostProblem, toPath } from './request-target.js';
 const UNREAD_MS = 30_000;
 
 const METRICS = /^\/metrics(?:[/?]|$)/;
-/** Probes never wait. Probes and metrics use no quota of requests: their answers are cached or constant. */
+/** Probes bypass the queue. Probes and metrics use no quota of requests: their answers are cached or constant. */
 const PROBE = /^\/health\/(?:live|ready)(?:\?|$)/;
 
 /** Error codes for Node's parser errors; any other is `bad_request`. */
@@ -185,7 +185,7 @@ class Connection {
   private current?: Exchange;
   /** Requests that wait for earlier ones. */
   private readonly waiting: Exchange[] = [];
-  /** The number of waiting requests that `intake` knows of. */
+  /** The number of waiting requests last reported to `intake`. */
   private counted = 0;
   /** Whether a request was answered: the connection then has the keep-alive time of the configuration. */
   private hasServed = false;
@@ -193,7 +193,7 @@ class Connection {
   private failure?: ErrorCode;
   /** The last request, if it was answered before it had arrived completely. */
   private unfinished?: IncomingMessage;
-  /** The bytes and the time of the last idle check, and the start of the idle time, by `performance.now`. */
+  /** Byte count and time of the last idle check, and start of the idle time, as of `performance.now`. */
   private idle = { bytes: 0, seen: -Infinity, since: 0 };
 
   constructor(
@@ -279,7 +279,7 @@ class Connection {
     if (this.current) this.close(this.current);
   }
 
-  /** Tells `intake` how many requests wait for the service. Behind a long exchange, they wait for their client. */
+  /** Tells `intake` how many requests wait for the service; behind a long exchange, requests wait for their client. */
   count(): void {
     const count = this.current?.isLong ? 0 : this.waiting.length;
     if (count !== this.counted) this.intake.change(count - this.counted);

@@ -100,7 +100,7 @@ export function toApiError(exception: unknown): ApiError {
   return new ApiError(code, undefined, { cause: exception });
 }
 
-/** Temporary failures of this server or of one behind it: the client should retry. */
+/** Temporary failures of this server or of a server behind it: the client should retry. */
 const RETRYABLE = new Set([502, 503, 504]);
 
 /** Converts an exception of Nest: its status and message are for the client. */

@@ -145,7 +145,7 @@ export class Exchange implements Work {
     this.payers = [this.network, account];
   }
 
-  /** Pauses the deadline while the body arrives. The request leaves its quota; only its memory counts. */
+  /** Pauses the deadline while the body arrives; meanwhile, only the memory of the request counts. */
   pause(): void {
     if (this.phase !== 'working') return;
     this.due -= performance.now();
@@ -176,7 +176,7 @@ export class Exchange implements Work {
 
   /**
    * Reserves memory for the body until the answer has been sent; waits for free memory until the deadline.
-   * @throws ApiError `service_unavailable` if none gets free by then; `request_timeout` if the exchange is over
+   * @throws ApiError `service_unavailable` if none is free by then; `request_timeout` if the exchange is over
    */
   async reserveMemory(bytes: number): Promise<void> {
     const { payers, quotas } = this;
@@ -194,12 +194,12 @@ export class Exchange implements Work {
     if (!this.isOver) writeError(this.response, error);
   }
 
-  /** The answer is complete; the handler's later output is dropped. */
+  /** Marks the answer as complete; the handler's later output is dropped. */
   answered(): void {
     this.endWork('answering');
   }
 
-  /** The answer has been sent, or the client has gone. */
+  /** Ends the exchange: the answer has been sent, or the client has gone. */
   close(): void {
     this.endWork('over');
     // Frees the bodies: a connection, which may stay idle for long, keeps its last request.
@@ -363,6 +363,6 @@ function mayStream({ exchange }: Answer, type: unknown): boolean {
 /** Handles errors of a stream that is piped into an answer: Node ends the process at an unhandled error. */
 function listenToSource(this: Answer, source: Readable): void {
   source.once('error', (error: unknown) => guard(this.req.socket, () => failStream(this, error)));
-  // Nothing will read the source: its file would stay open.
+  // Closes the source, which nothing will read: its file would stay open.
   if (this.exchange?.isOver) source.unpipe(this).destroy();
 }

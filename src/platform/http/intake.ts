@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** Maximum number of waiting requests of a client until its connections are read slowly. */
+/** The number of waiting requests above which a client's connections are read slowly. */
 const MANY = 100;
 /** Connections of such a client that are read at a time. */
 const READ_AT_A_TIME = 2;

@@ -162,7 +162,7 @@ export class ObservabilityModule implements Observer, OnApplicationShutdown {
     const durationMs = performance.now() - arrivedAt;
     const operationId = operation?.id ?? NO_ID;
     const { headersSent, statusCode } = response;
-    // If neither Node nor `refuseOn` has sent an answer, the client had gone.
+    // If neither Node nor `refuseOn` has sent an answer, the client has gone.
     const status = headersSent || statusCode !== 200 ? statusCode : CLIENT_GONE;
     this.durations.observe({ operation: operationId, status }, (stream?.firstByteMs ?? durationMs) / 1000);
     const isAborted = stream && !response.writableFinished;

@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type ListenOptions, type Server } from 
 import { OperatorError } from './lifecycle.js';
 
 /**
- * Returns the port if it is free (for 0, any free port). Binds it for a moment without port sharing: with sharing, the
- * bind would succeed beside another service.
+ * Returns the port if it is free (for 0, any free port). Binds the port for a moment without port sharing: with sharing,
+ * the bind would succeed beside another service.
  * @throws what `net.Server.listen` emits, such as EADDRINUSE
  */
 export async function claimPort(port: number, host?: string): Promise<number> {

@@ -1,4 +1,4 @@
-/** The maximum length of an answer of an identity provider. */
+/** The maximum length of an identity provider's answer, in bytes. */
 const MAX_BYTES = 512 * 1024;
 
 /** The discovery document of a provider as received (OpenID Connect Discovery 1.0, 3). */

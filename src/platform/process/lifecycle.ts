@@ -16,7 +16,7 @@ export const RELEASE: string =
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
-/** What a process runs until it is stopped or fails. */
+/** The work of a process, which runs until it fails or is stopped. */
 export interface Stoppable {
   /** Resolves to the reason if the work fails while it runs. */
   failure?: Promise<Error>;

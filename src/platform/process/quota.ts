@@ -148,7 +148,7 @@ const newQueue = () => [];
 
 /**
  * Milliseconds of one event-loop iteration in which a client may start more than one item: beside other clients, and alone.
- * Measured: beside 64 connections that are refused at once, four others get as much as beside 64 that are served.
+ * Measured: four connections get as much beside 64 connections that are refused at once as beside 64 that are served.
  */
 const SLICE_MS = { shared: 1, alone: 5 };
 

@@ -24,7 +24,7 @@ export function messageOf(error: Error, depth = 0): string {
   if (DATA_EXCEPTION.test(state)) return `SQLSTATE ${state}`;
   const { cause, message } = error;
   if (!Error.isError(cause) || !cause.message || depth === MAX_DEPTH) return message;
-  // A message often repeats that of its cause.
+  // A message often repeats the message of the cause.
   return message.replaceAll(cause.message, () => messageOf(cause, depth + 1));
 }
 

@@ -133,9 +133,9 @@ function withoutValues(value: unknown, depth = 0): unknown {
 const isStack = (value: unknown): boolean => typeof value === 'string' && /^ {4}at /m.test(value);
 
 /**
- * Nest's `Logger` on the log of this process. The properties of an object message become properties of the line. The first
- * error among the arguments becomes `err`, further arguments `args`. The package `nestjs-pino` would add a middleware of
- * 20 µs to every request.
+ * Writes Nest's log lines to the log of this process. The properties of an object message become properties of the line.
+ * The first error among the arguments becomes `err`, further arguments `args`. The package `nestjs-pino` would add a
+ * middleware of 20 µs to every request.
  */
 export class NestLogger implements LoggerService {
   readonly fatal = this.at('fatal');

@@ -3,7 +3,7 @@ import { Global, Injectable, Logger, Module } from '@nestjs/common';
 import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { cached, RELEASE, within } from '../process/index.js';
 
-/** Upper bounds, in seconds: for reads from memory, reads from the database, and requests that wait. */
+/** Upper bounds of buckets, in seconds: for reads from memory or the database, and for requests that wait. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
 /** How long a scrape is cached. */

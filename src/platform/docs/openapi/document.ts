@@ -124,7 +124,7 @@ function tagsIn({ paths }: OpenAPIObject, described: Tags): { name: string; desc
 }
 
 /**
- * URL and description of a server. Without URLs, both servers are this one, so the description says so. The URL has an
+ * URL and description of a server. Without URLs, both servers are this one, as their descriptions say. The URL has an
  * origin, because tools that import the document take a relative URL for the whole address.
  */
 function deployment(name: string, url?: string): [url: string, description: string] {

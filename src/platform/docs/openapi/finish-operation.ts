@@ -83,7 +83,7 @@ function parametersOf({ parameters = [] }: Operation, facts: DeclaredOperation):
     if (defaults.has(parameter.name))
       Object.assign(parameter.schema!, { default: defaults.get(parameter.name) });
     if (parameter.name.toLowerCase() === LAST_EVENT.name.toLowerCase()) Object.assign(parameter, LAST_EVENT);
-    // Values separated by commas.
+    // The values of a list are separated by commas.
     if ((parameter.schema as Schema).type === 'array')
       Object.assign(parameter, { style: 'form', explode: false });
   }

@@ -178,7 +178,7 @@ export function errorComponents(document: OpenAPIObject) {
     examples: Object.fromEntries(examples),
     schemas: {
       ...document.components?.schemas,
-      // Open: a client generated before a code was added reads the code as text.
+      // Not a closed list: a client generated before a code was added reads the code as text.
       ErrorCode: {
         description: errorTable(document),
         anyOf: [

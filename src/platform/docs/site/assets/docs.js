@@ -1,4 +1,4 @@
-// Adds the button *Get a key* to Swagger UI, by its documented methods. Keys are in the memory of the page alone.
+// Adds the button *Get a key* to Swagger UI, by its documented methods. Keys stay in the memory of the page.
 const bar = document.createElement('section');
 Object.assign(bar, { className: 'swagger-ui', ariaLabel: 'API key' });
 bar.innerHTML = `<div class="topbar"><div class="wrapper"><div class="topbar-wrapper">
