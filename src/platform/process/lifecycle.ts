@@ -1,4 +1,3 @@
-import crypto from 'node:crypto';
 import { addAbortListener } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import module from 'node:module';
@@ -108,10 +107,10 @@ export class OperatorError extends Error {}
 
 /**
  * Call this first: an older Node fails to load the service, with an error of its own.
- * @throws OperatorError if this Node lacks Argon2, which Node has since 24.7
+ * @throws OperatorError if this Node lacks `Map.prototype.getOrInsertComputed`, the newest API that the service needs
  */
 export function requireNode(): void {
-  if ('argon2' in crypto) return;
+  if ('getOrInsertComputed' in Map.prototype) return;
   throw new OperatorError(
     `The service needs Node 26, and this is ${process.version}. \`npm start\` uses the Node that npm has installed.`,
   );
