@@ -77,7 +77,7 @@ export class InvitationDto {
   @TimestampField({ description: 'When the invitation was created.', example: '2026-11-21T12:00:00.000Z' })
   createdAt!: Date;
 
-  @TimestampField({ description: 'When it expires; one without it does not expire.', optional: true })
+  @TimestampField({ description: 'When the invitation expires; absent if it never does.', optional: true })
   expiresAt?: Date | null;
 }
 

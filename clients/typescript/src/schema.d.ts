@@ -843,12 +843,12 @@ export interface components {
          */
         Sunset: string;
         /**
-         * @description When the operation was deprecated (RFC 9745); absent if the key or the HTTP was refused.
+         * @description When the operation was deprecated (RFC 9745); absent if the key was refused or the request was not valid HTTP.
          * @example @1795219200
          */
         EarlyDeprecation: string;
         /**
-         * @description When the operation is removed (RFC 8594); absent if the key or the HTTP was refused.
+         * @description When the operation is removed (RFC 8594); absent if the key was refused or the request was not valid HTTP.
          * @example Thu, 05 Dec 2030 00:00:00 GMT
          */
         EarlySunset: string;
@@ -4030,7 +4030,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description One or several `ETag`s of the state to change: any other state is left unchanged (412). */
+                /** @description One or several `ETag`s of the states that may be changed. Any other state stays unchanged (412). */
                 "If-Match"?: string;
                 /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;

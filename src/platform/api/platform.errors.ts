@@ -66,7 +66,7 @@ export const PLATFORM_ERRORS = {
   operation_removed: {
     status: 410,
     meaning: 'The operation has been removed.',
-    advice: 'Use the operation that the Link header of its answers names as its successor.',
+    advice: 'Use the successor that the Link header names.',
   },
   precondition_failed: {
     status: 412,

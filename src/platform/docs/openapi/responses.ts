@@ -31,7 +31,7 @@ const always = (description: string, example: string | number, schema: object = 
 
 const DEPRECATION = ['When the operation was deprecated (RFC 9745)', '@1795219200'] as const;
 const SUNSET = ['When the operation is removed (RFC 8594)', 'Thu, 05 Dec 2030 00:00:00 GMT'] as const;
-const EARLY = '; absent if the key or the HTTP was refused.';
+const EARLY = '; absent if the key was refused or the request was not valid HTTP.';
 const NEXT = '<http://localhost:3000/v1/pets?limit=20&cursor=YWZ0ZXI6MjA>; rel="next"';
 
 /** The response headers that the document describes. */

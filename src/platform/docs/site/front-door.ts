@@ -9,7 +9,7 @@ const LINKS = [
   ['~/reference', 'Reference', 'Every operation with its fields, examples and errors, to read.'],
   ['~/docs', 'Swagger UI', 'Every operation, to try out in the browser.'],
   ['~/openapi.json', 'OpenAPI, JSON', 'The contract, version 3.1, for generators of clients and for tests.'],
-  ['~/openapi.yaml', 'OpenAPI, YAML', 'The same document, to read and to compare.'],
+  ['~/openapi.yaml', 'OpenAPI, YAML', 'The same document as YAML, easier to read and to compare.'],
   ['~/health/ready', 'Health', 'Whether this service can answer.'],
 ];
 
