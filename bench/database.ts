@@ -62,7 +62,7 @@ export class Database {
     await Promise.allSettled(databases.map((database) => database.remove()));
   }
 
-  /** Fills the tables that the service has created: animals of every status, one for each of `PETS` ids, and a big one. */
+  /** Fills the service's tables: animals of every status with ids up to `PETS`, and one with `BIG_ID`. */
   async seed(): Promise<void> {
     const statuses = `'{available,available,available,available,pending,pending,sold,sold,sold,NULL}'::text[]`;
     await this.addPets(PETS, `(${statuses})[i % 10 + 1]`);
@@ -103,7 +103,7 @@ export class Database {
     return { first: Number(rows[0].first), firstPet, count };
   }
 
-  /** The audit records of a server's requests, whose ids begin with its name, without ids and times. */
+  /** The audit records, without ids and times, of the requests whose ids begin with a server's name. */
   async recordsOf(server: string): Promise<object[]> {
     const { rows } = await this.client.query<{ record: object }>(
       `SELECT jsonb_build_array(substr(request_id, length($1) + 1), actor, account_id, key_id, action,

@@ -17,7 +17,7 @@ const { values } = parseArgs({
 const MESSAGES = Number(values.messages);
 /** Messages submitted at a time. */
 const TOGETHER = 10;
-/** Lone messages: each is submitted after the delivery of the one before. */
+/** Lone messages: each is submitted after the delivery of the previous one. */
 const ALONE = 60;
 const HEAD = [
   ...['Receiver answers', 'Workers', 'Messages a second', 'Under way at once'],
@@ -69,7 +69,7 @@ async function submit(send: () => Promise<unknown>): Promise<void> {
 async function deliver(workers: number, delay: number): Promise<string[]> {
   const { counts, running, stop } = await startDelivery(workers, delay);
   const cpu = () => running.reduce((sum, { pid }) => sum + cpuOf(pid), 0);
-  // The first and the last tenth are not measured: they are start and end.
+  // Leaves out the first and the last tenth, in which the delivery starts and ends.
   const from = await reached(counts, MESSAGES * 0.1);
   const [cpuBefore, databaseBefore] = [cpu(), cpuOfFamily(database.postmaster)];
   const to = await reached(counts, MESSAGES * 0.9);
@@ -81,7 +81,7 @@ async function deliver(workers: number, delay: number): Promise<string[]> {
   return [delay ? `after ${delay} ms` : 'at once', ...[workers, rate, counts[2]!, ...each].map(whole)];
 }
 
-/** Milliseconds from a submission's answer to the first try, sorted; without the first, which waits for the worker. */
+/** Sorted milliseconds from a submission's answer to the first try, without the first message's. */
 async function waitsOf(send: () => Promise<unknown>): Promise<number[]> {
   const { counts, stop } = await startDelivery(1, 0);
   const waits: number[] = [];
@@ -96,7 +96,7 @@ async function waitsOf(send: () => Promise<unknown>): Promise<number[]> {
 
 /** Starts a receiver, and workers that deliver to it. */
 async function startDelivery(workers: number, delay: number) {
-  // Received, under way, and the most that were under way at once.
+  // Three counters: received, under way, and the maximum under way at once.
   const counts = new Int32Array(new SharedArrayBuffer(12));
   const receiver = new Worker(RECEIVER, { eval: true, workerData: { counts, delay } });
   const port = await new Promise<number>((resolve) => receiver.once('message', resolve));

@@ -15,7 +15,7 @@ interface Answer {
   status: number;
   headers: Record<string, string | null>;
   body: unknown;
-  /** Whether it repeats the previous answer under its key, byte for byte. */
+  /** Whether the answer repeats the previous one under its key, byte for byte. */
   isReplay: boolean;
 }
 
@@ -101,7 +101,7 @@ async function ask(
   };
 }
 
-/** A header without the server's address, new ids and the content of cursors, which differ between servers. */
+/** A header without the server's address, new ids and cursors' contents, which differ between servers. */
 function withoutNews(header: string | null, url: string): string | null {
   return (
     header
@@ -112,7 +112,7 @@ function withoutNews(header: string | null, url: string): string | null {
   );
 }
 
-/** A body with the form of values that must differ in their place, and without messages of errors. */
+/** A body with placeholders for values that must differ, and without error messages. */
 function comparable(body: unknown, isNew: boolean, own: Own): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   const entries = Object.entries(body).map(([name, value]) => {
@@ -126,7 +126,7 @@ function comparable(body: unknown, isNew: boolean, own: Own): unknown {
   return Object.fromEntries(entries);
 }
 
-/** The number of an animal among a server's own. */
+/** The position of an animal among the animals of a server. */
 function animalOf(id: unknown, { pets, orders }: Own): unknown {
   const [free, ofOrder] = [pets, orders].map(({ firstPet }) => Number(id) - firstPet) as [number, number];
   if (ofOrder >= 0 && ofOrder < OWN) return `that of order ${ofOrder}`;

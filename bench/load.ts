@@ -14,7 +14,7 @@ export interface Job {
   supply?: Supply;
 }
 
-/** Its result. */
+/** The result of a load. */
 export interface Load {
   requests: number;
   seconds: number;
@@ -72,8 +72,8 @@ function toText({ method, path, headers = {}, body = '' }: Request, head: string
 }
 
 /**
- * A connection that sends each request as soon as it has the answer to the one before.
- * @param next returns the next request, or undefined at the end, given an answer's status and milliseconds (0 and 0 at first)
+ * A connection that sends each request as soon as it has the answer to the previous one.
+ * @param next gets an answer's status and milliseconds (at first 0, 0); returns a request, or undefined
  */
 function client(
   port: number,

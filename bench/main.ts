@@ -8,7 +8,7 @@ import { createKey, type RunningServer, type ServerName, SERVERS, startServer, s
 import { summarize } from './summary.js';
 import { provenance } from './table.js';
 
-/** Load of every kind on every server before the first measurement, so that V8 has compiled the code. */
+/** The load of every kind on every server before the first measurement, so that V8 has compiled the code. */
 const WARM_UP = { connections: 16, rounds: 2 };
 
 // Short rounds, so that other load on the machine affects all servers equally.
@@ -22,7 +22,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Signs the tokens for the service with an identity provider. */
+/** The identity provider that signs the tokens for the service. */
 let issuer: Issuer | undefined;
 
 try {
@@ -84,7 +84,7 @@ async function startPeer(name: ServerName, databaseUrl: string): Promise<Running
   return { ...server, bearer: await issuer.token({ scope: 'pets:read', exp: Date.now() / 1_000 + 86_400 }) };
 }
 
-/** In the order of the tables. */
+/** Picks names from an option, in the order of the tables. */
 function pick<Name extends string>(option: string, text: string, all: Name[]): Name[] {
   const names = text.split(',') as Name[];
   const unknown = names.filter((name) => !all.includes(name));

@@ -18,7 +18,7 @@ export interface Measurement extends Load {
   memory: number;
 }
 
-/** Each order needs its own animal, and each change its own order: a measurement ends when they are used up. */
+/** Each order uses up an animal, and each change an order: without more of them, a measurement ends. */
 const SUPPLY_PER_SECOND = 6_000;
 /** Length of the load before each measurement. */
 const WARM_UP_SECONDS = 0.4;
@@ -32,7 +32,7 @@ export class Bench {
     private readonly key: string,
   ) {}
 
-  /** Measures every server of the operation under one load, in turn in each round, each time after a warm-up. */
+  /** Measures all servers of an operation under one load, in turn in each round, each after a warm-up. */
   async compare(
     all: RunningServer[],
     operation: OperationName,
@@ -42,7 +42,7 @@ export class Bench {
     const servers = all.filter(({ name }) => takesPart(name, operation));
     const measurements: Measurement[] = [];
     for (let round = 0; round < rounds; round++) {
-      // The order changes, so that no server is always first or always follows the same one.
+      // The order changes, so that no server is always first or always follows the same server.
       const order = servers.map((_server, i) => servers[(i + round) % servers.length]!);
       for (const server of round % 2 ? order.toReversed() : order) {
         await this.load(server, operation, connections, WARM_UP_SECONDS);

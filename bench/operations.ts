@@ -41,7 +41,7 @@ const MIX = ['list', 'list', 'get', 'list', 'list', 'create', 'list', 'get', 'li
 
 /** The service and the peer without idempotency keys: reads, and the simplest write. */
 const PLAIN: ServerName[] = ['service', 'http'];
-/** The service and the peers that keep its promises about writes. */
+/** The service and the peers that keep the service's promises about writes. */
 const KEEPING: ServerName[] = ['service', 'transaction', 'statement'];
 /** Without a key, both peers send the same statement. */
 const UNKEYED: ServerName[] = ['service', 'statement'];

@@ -93,7 +93,7 @@ export function probes(own: Own): Probe[] {
   ];
 }
 
-/** The probe under an `Idempotency-Key`, which is also its request id: so the audit log has the key. */
+/** A probe with an `Idempotency-Key` that is also its request id, so that the audit log has the key. */
 function keyedProbe(key: string, probe: Probe): Probe {
   return { ...probe, headers: { ...probe.headers, 'Idempotency-Key': key, 'X-Request-Id': key } };
 }

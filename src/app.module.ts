@@ -22,11 +22,11 @@ import { BODY_READER, ErrorFilter, ObservabilityModule } from './platform/http/i
 import { StartBlock } from './platform/process/index.js';
 import type { Log } from './platform/telemetry/index.js';
 
-/** The service. */
+/** The root module of the service. */
 @Module({
   providers: [
     AuditRetention,
-    // Every request passes these in this order; behind the guards, `BODY_READER`.
+    // Every request passes these in this order, and `BODY_READER` after the guards.
     { provide: APP_GUARD, useClass: AuthGuard },
     { provide: APP_PIPE, useClass: DtoPipe },
     { provide: APP_FILTER, useClass: ErrorFilter },

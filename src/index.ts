@@ -7,7 +7,7 @@ import { explainListen, requirePorts } from './platform/process/claim-port.js';
 import { fail, Lifecycle, requireNode } from './platform/process/lifecycle.js';
 
 export type { PetstoreOptions, RunningService };
-// The errors and permissions of the pet store, for the compiler.
+// Only for the compiler: the errors and permissions of the pet store.
 export type * from './product.js';
 
 /** Milliseconds that a stop may take beyond the grace period of the requests. */
@@ -46,7 +46,7 @@ function printToTerminal(line: string): void {
   if (cluster.isPrimary && process.stderr.isTTY) console.error(`\n  ${line}`);
 }
 
-/** Starts a primary, a worker or a single process, and loads only the modules of that one. */
+/** Starts a primary, a worker or a single process, and loads only the modules that this kind needs. */
 async function start(
   config: Config,
   options: PetstoreOptions,
@@ -69,7 +69,7 @@ async function start(
   return { ...service, stop: () => service.stop().finally(stopTracing) };
 }
 
-/** Traces requests, if the environment asks for that. To be called before the modules that tracing patches are loaded. */
+/** Starts tracing if the environment asks for it. Call before loading the modules that tracing patches. */
 async function startTracing(config: Config): Promise<() => Promise<void>> {
   const { sendsTraces } = await import('./config.js');
   if (!sendsTraces(config)) return async () => {};

@@ -18,10 +18,10 @@ export async function loadConfig(options: PetstoreOptions = {}): Promise<Config>
   if (cluster.isPrimary)
     for (const line of warningsOf(text, Object.keys(process.env))) console.warn(`petstore: ${line}`);
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
-  // What the service sends without further settings; OpenTelemetry ignores a share without a sampler.
+  // Defaults for OpenTelemetry: the protocol that the service speaks, and a sampler that applies the share.
   process.env.OTEL_EXPORTER_OTLP_PROTOCOL ||= 'http/json';
   if (process.env.OTEL_TRACES_SAMPLER_ARG) process.env.OTEL_TRACES_SAMPLER ||= 'parentbased_traceidratio';
-  // Loading the features takes a third of a second.
+  // Loads the features only if they are needed: loading takes a third of a second.
   const config = process.env.ACCOUNT_PERMISSIONS
     ? (await loadParts(options)).features.run(() => readConfig(process.env))
     : readConfig(process.env);
@@ -30,7 +30,7 @@ export async function loadConfig(options: PetstoreOptions = {}): Promise<Config>
   return config;
 }
 
-/** Variables of OpenTelemetry for what the service does not do. */
+/** Variables of OpenTelemetry for metrics, logs and configuration files, which the service does not use. */
 const NOT_FOR_TRACES =
   /^OTEL_(?:(?:EXPERIMENTAL_)?CONFIG_FILE|(?:METRICS|LOGS)_EXPORTER|EXPORTER_OTLP_(?:METRICS|LOGS)_\w+)$/;
 
@@ -74,9 +74,9 @@ export function readText(file: string): string {
 
 const VARIABLES = Object.keys(new Config());
 const FIRST_WORDS = new Set(VARIABLES.map(firstWord));
-/** The variables in any spelling: `signUp`, `SIGNUP`. */
+/** The variables' letters alone, to recognize other spellings: `signUp`, `SIGNUP`. */
 const LETTERS = new Set(VARIABLES.map(lettersOf));
-/** Prefixes that other programs hardly use, without the variables that Kubernetes sets for each of its services. */
+/** Prefixes that other programs hardly use, except in the variables that Kubernetes sets for each service. */
 const OURS_ALONE = /^(?:DATABASE|MESSAGES|OIDC|SIGN)_(?!SERVICE_|PORT)/;
 const NAME = /^[\w.-]+$/;
 /** The quoted value of an assignment, which may span lines. */

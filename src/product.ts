@@ -1,5 +1,5 @@
-// The package's entry `petstore/product`: tables that other features may refer to, services, and, for the compiler, errors and
-// permissions.
+// The package's entry `petstore/product`: entities that other features may refer to, modules and services;
+// and, for the compiler, errors and permissions.
 import './categories/categories.declarations.js';
 import './messages/messages.declarations.js';
 import './pets/pets.declarations.js';

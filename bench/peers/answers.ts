@@ -38,7 +38,7 @@ export function statementOf({ kind, values }: Write): Statement {
   return { name: kind.name, text, values };
 }
 
-/** The final SELECT of a statement: always one row, an `Outcome` with further columns. */
+/** The final SELECT of a statement, always one row: an `Outcome` with further columns. */
 export function selection({ finds }: Kind, columns = '', joins = ''): string {
   return `
     SELECT answer.*${finds ? ', found.*' : ''}${columns}

@@ -25,10 +25,10 @@ export interface Kind {
   name: string;
   /** Status of the answer. */
   status: number;
-  /** Number of its parameters. */
+  /** The number of parameters. */
   parameters: number;
   /**
-   * Its `WITH` queries: `answer` has a row if the write happened; `found` has the reason if not.
+   * The kind's `WITH` queries: `answer` has a row if the write happened; `found` has the reason if not.
    * @param gate names a query without columns: the write happens only if that query has a row
    */
   queries: (gate?: string) => string;

@@ -28,7 +28,7 @@ const STORE = {
     VALUES ($1, $2, $3, $4, $5, $6)`,
 };
 
-// A statement that does not need the answer to the one before is sent together with it.
+// `pipeline` sends a statement together with the previous one if it does not need that one's answer.
 pool.on('connect', (client) => Object.assign(client, { pipeline: true }));
 await serveWrites(keepInTransaction);
 
@@ -39,7 +39,7 @@ async function keepInTransaction(write: Write, keyed: KeyedRequest): Promise<Ans
   try {
     result = await carryOut(client, write, keyed);
   } catch (error) {
-    // The client may retry at once: the key must not be in use.
+    // Undone first, so that the key is free: the client may retry as soon as it has the error.
     await undo(client);
     throw error;
   }
@@ -52,14 +52,14 @@ async function keepInTransaction(write: Write, keyed: KeyedRequest): Promise<Ans
   return replayOf(result);
 }
 
-/** The committed answer; or the stored one, with the transaction still open. */
+/** The committed answer; or the stored answer, with the transaction still open. */
 async function carryOut(
   client: PoolClient,
   write: Write,
   { accountId, key, hash }: KeyedRequest,
 ): Promise<Answer | Stored> {
   const name = [key, accountId];
-  // In this order: an answer stored before the lock was released is found.
+  // The order matters: the search finds an answer that was stored before the lock became free.
   const lock = { ...LOCK, values: name };
   const find = { ...FIND, values: [...name, hash] };
   const [, locked, found] = await together(client, ['BEGIN', lock, find]);

@@ -6,11 +6,11 @@ export interface Doing {
   port: number;
   /** Number of clients. */
   clients: number;
-  /** Local addresses, used in turn: the service sees each as another client. */
+  /** Local addresses, used in turn: the service takes each for another client. */
   from: string[];
   /** The request without its body. */
   head: string;
-  /** Bytes of the body; sent at once, or so many a second. */
+  /** The size of the body; sent at once, or `perSecond` bytes a second. */
   body?: { bytes: number; perSecond?: number };
   /** Whether a client repeats the request after each answer. */
   again?: boolean;
@@ -45,7 +45,7 @@ export class Crowd {
 
 if (!isMainThread && workerData?.doing) run(workerData as { doing: Doing; shared: BigInt64Array });
 
-/** Clients that connect at the same moment; the next ones connect 10 ms later. */
+/** Clients that connect at the same moment; the next of them connect 10 ms later. */
 const AT_ONCE = 20;
 
 function run({ doing, shared }: { doing: Doing; shared: BigInt64Array }): void {

@@ -32,7 +32,7 @@ interface Scene {
   doing: Omit<Doing, 'port'>[];
   /** Called every second meanwhile. */
   meanwhile?: (url: string) => Promise<unknown>;
-  /** Whether the measurement ends with the last answer; then there are no clients of lists. */
+  /** Whether the measurement ends with the last answer; if so, no clients request lists. */
   isOnce?: boolean;
 }
 

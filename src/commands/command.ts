@@ -49,7 +49,7 @@ export class CommandLine {
       return 0;
     } catch (error) {
       if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
-      // A stop closes the database under the command, and ends the process.
+      // After a stop, the error only says that the stop closed the database under the command.
       const { life, streams } = this.environment;
       if (!life.isStopping) streams.stderr.write(`${lineOf(error)}\n`);
       return FAILURE;
@@ -85,7 +85,7 @@ export class CommandLine {
   }
 }
 
-/** An error for the operator: one line about what to fix; the stack of a bug. */
+/** An error for the operator: one line about what to fix; for a bug, its stack. */
 function lineOf(error: unknown): string {
   const explained = error instanceof ApiError ? new OperatorError(error.message) : explain(error);
   return explained instanceof OperatorError ? `petstore: ${explained.message}` : textOf(explained);

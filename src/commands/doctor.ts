@@ -20,18 +20,18 @@ import {
 } from '../platform/process/index.js';
 import { type CommandEnvironment, CommandLine } from './command.js';
 
-/** Returns what is wrong, each with what to do about it. */
+/** Returns the problems found, each with its remedy. */
 type Check = (config: Config, migrations: readonly Migration[]) => Promise<string[]>;
 
 /** Milliseconds that a server may take. */
 const PATIENCE_MS = 5_000;
 const MIN_DESCRIPTORS = 4_096;
-/** Seconds by which the clock of a server may differ, as tokens and expiries are compared. */
+/** Seconds by which the server's clock may differ from this machine's, as tokens and keys expire by time. */
 const MAX_SKEW = 2;
 /** Milliseconds that a replica may lag. */
 const MAX_LAG_MS = 1_000;
 
-/** `petstore doctor`: looks at all that the service will meet, and changes nothing. Ends with 1 if something is wrong. */
+/** `petstore doctor`: checks settings and servers, changes nothing. Exit status 1 if there is a problem. */
 export function doctor(args: string[], environment: CommandEnvironment): Promise<number> {
   const title = 'Checks the settings and the servers that the service will meet.';
   const line = new CommandLine('doctor', title, environment);
@@ -41,14 +41,14 @@ export function doctor(args: string[], environment: CommandEnvironment): Promise
       const migrations = await loadMigrations(features.migrations);
       await line.print(['ok       settings']);
       const found = new Set<string>();
-      // Together, as each waits for a server that does not answer.
+      // All at once, as each check may wait for a server that does not answer.
       const checks = Object.entries(CHECKS).map(([name, check]) => ({
         name,
         checked: check(config, migrations).catch((error: unknown) => [reasonOf(error)]),
       }));
       for (const { name, checked } of checks) {
         const problems = await checked;
-        // A database that is away fails several checks.
+        // A database that is away gives several checks the same problem.
         const further = problems.filter((problem) => !found.has(problem));
         for (const problem of further) found.add(problem);
         await line.print(further.map((problem) => `PROBLEM  ${name}: ${problem}`));
@@ -149,15 +149,15 @@ const CHECKS: Record<string, Check> = {
   },
 };
 
-/** Those problems that are there. */
+/** The problems whose condition is true. */
 function those(all: Record<string, boolean>): string[] {
   return Object.keys(all).filter((problem) => all[problem]);
 }
 
-/** @param name of a prepared statement */
+/** @param name of the prepared statement, if the statement is to be prepared */
 type Ask = <Row extends object>(text: string, name?: string) => Promise<Row[]>;
 
-/** A check by questions to the database, past any pooler. */
+/** A check that queries the database, past any pooler. */
 function onDatabase(check: (ask: Ask, ...given: Parameters<Check>) => Promise<string[]>): Check {
   return (...given) => onServer(sessionClient(given[0], ''), (ask) => check(ask, ...given));
 }
@@ -212,7 +212,7 @@ interface Identity {
   position: number;
 }
 
-/** What a primary shares with its replicas alone, and how far it is: a replica that is cut off does not know that it lags. */
+/** Identity shared only by a primary and its replicas, and WAL position, as a cut-off replica sees no lag. */
 const IDENTITY = `
   SELECT system_identifier || ' ' || current_database() AS id, pg_is_in_recovery() AS "isReplica",
     pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, '0/0')::float
@@ -225,12 +225,12 @@ const MARK = LIMITS.statement_timeout - 1;
 const SESSION = `
   SELECT current_user AS role, current_setting('statement_timeout') <> '${MARK}ms' AS "isPooled",
     array(SELECT name FROM pg_settings WHERE setting = '0' AND name IN ('${Object.keys(LIMITS).join("', '")}')) AS missing`;
-/** A pooler that keeps prepared statements has given this one another name. */
+/** Finds nothing if the pooler keeps prepared statements, as such poolers rename them. */
 const UNCHANGED = `SELECT FROM pg_prepared_statements WHERE name LIKE 'petstore_doctor%'`;
 
 function sessionFacts(options: ClientConfig) {
   return onServer({ ...options, ...LIMITS, statement_timeout: MARK }, async (ask) => {
-    // Keeps the session of a pooler until the end.
+    // The open transaction makes a pooler keep the session until the end.
     await ask('BEGIN');
     const [session] = await ask<{ role: string; isPooled: boolean; missing: (keyof typeof LIMITS)[] }>(
       SESSION,

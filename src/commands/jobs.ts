@@ -7,8 +7,8 @@ import { type CommandEnvironment, CommandLine } from './command.js';
 const STATES = { failed: `state = 'failed'`, waiting: `state <= 'active'` };
 
 /**
- * The unfinished jobs, oldest first. pg-boss's `findJobs` reads all jobs of a queue, with their payloads, which operators
- * should not read. Its table is documented: https://pgboss.io/sql/job-table
+ * The unfinished jobs, oldest first. pg-boss's `findJobs` reads all jobs of a queue, with their payloads,
+ * which operators should not read. The table of jobs is documented: https://pgboss.io/sql/job-table
  */
 const list = (status: keyof typeof STATES) => `
   SELECT id, name AS queue, created_on AS "createdAt", output,
@@ -87,8 +87,8 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
 }
 
 /**
- * Deletes failed jobs, of all ids and queues by default; the owner of a message still sees `failed`. Returns their ids.
- * @param again queues them as new: pg-boss's `retry` would give them a single try
+ * Deletes failed jobs, by default of all ids and queues; returns their ids. Dropped messages stay `failed`.
+ * @param again queues the jobs as new: pg-boss's `retry` would give them a single try
  */
 function takeFailed(
   database: JobsDatabase,
@@ -116,9 +116,9 @@ interface UnfinishedJob {
   id: string;
   queue: string;
   createdAt: Date;
-  /** Tries so far. */
+  /** The number of tries so far. */
   tries: number;
-  /** Of the last try, why it failed. */
+  /** The output of the last try, with the reason of its failure. */
   output: unknown;
 }
 

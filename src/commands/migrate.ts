@@ -2,7 +2,7 @@ import { migrate, openDatabase } from '../platform/database/index.js';
 import { installJobs } from '../platform/jobs/index.js';
 import { type CommandEnvironment, CommandLine } from './command.js';
 
-/** `petstore migrate`: for operators who migrate before the service starts, with a database role of its own. */
+/** `petstore migrate`: for operators who migrate before the service starts, with a separate database role. */
 export function migrateCommand(args: string[], environment: CommandEnvironment): Promise<number> {
   const line = new CommandLine('migrate', 'Brings the schema up to date.', environment);
   line.program.action(() =>

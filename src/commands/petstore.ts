@@ -8,8 +8,8 @@ import { type PetstoreOptions, startPetstore } from '../index.js';
 import { loadParts } from '../load-features.js';
 import type { CommandEnvironment } from './command.js';
 
-// `petstore <command>`, in the folder of a service. Its package.json holds under `petstore` the file of its own `features`, the
-// features of the pet store to leave out (`without`), and its texts (`product`).
+// `petstore <command>` runs in the folder of a service. In its package.json, `petstore` holds the file of the
+// service's own `features`, the pet store's features to leave out (`without`), and texts (`product`).
 
 const COMMANDS: Record<string, () => Promise<unknown>> = {
   start: async () => startPetstore(await choice()),
@@ -38,7 +38,7 @@ if (start) {
   process.exitCode = asksForHelp ? 0 : 2;
 }
 
-/** Runs a generator. An image has none: it has no sources to add to. */
+/** Runs a generator. A container image has no generators, as it has no sources to add to. */
 async function generate(file: string): Promise<void> {
   const program = new URL(`../../schematics/${file}.js`, import.meta.url);
   if (existsSync(program)) await import(program.href);
@@ -58,7 +58,7 @@ async function run(
   requireNode();
   const { loadConfig } = await import('../load-config.js');
   onWarning((text) => console.warn(`petstore: ${text}`));
-  // The reader of the output, such as `head`, has read enough.
+  // The reader of the output, such as `head`, has closed the pipe.
   process.stdout.on('error', () => process.exit(1));
   const options = await choice();
   const command = await load();
@@ -72,7 +72,7 @@ async function run(
   process.stdout.write('', () => process.exit(status));
 }
 
-/** What package.json says of the service. @throws OperatorError if that cannot be understood */
+/** The options in package.json. @throws OperatorError if they are invalid */
 async function choice(): Promise<PetstoreOptions> {
   if (!existsSync('package.json')) return {};
   let found: { petstore?: { features?: string } & Omit<PetstoreOptions, 'features'> } | null;

@@ -15,7 +15,7 @@ export interface CallOptions {
   key?: string;
   /** Email and password, sent as Basic. */
   account?: Credentials;
-  /** A form; a string or bytes, sent unchanged; anything else as JSON. All but a form imply the media type of JSON. */
+  /** A form; a string or bytes, sent as is; or any value, as JSON. All but forms are declared as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -26,9 +26,9 @@ export interface Credentials {
 }
 
 /**
- * A response. `body` is its JSON; a 500 includes what the service has logged, so that an unexpected one explains itself.
- * `text` is for digits that a double cannot hold, `bytes` for binary bodies. A stream of events has no end, so its body is
- * not read.
+ * A response. `body` is its JSON; for a 500, `body.logged` is the error that the service logged, so that the
+ * failure explains itself. `text` is for digits that a double cannot hold, `bytes` for binary bodies. The
+ * body of an event stream is not read, as it has no end.
  */
 export interface Answer {
   status: number;
@@ -143,13 +143,13 @@ function examine(exchange: Exchange, bytes: Uint8Array): Answer {
 }
 
 const PASSWORD = 'correct horse battery';
-/** A hash of the password at the lowest cost, which the service reads from the hash. */
+/** A hash of the password at the lowest cost; the service reads the cost from the hash. */
 const CHEAP_HASH =
   '$argon2id$v=19$m=8,t=1,p=1$c2FsdCBvZiBhbGwgdGVzdA$V+UInyyx6eauGex6HFuu9aFOK3FmuDJDc/iuqLZ3Rys';
 
 const newEmail = () => `${randomBytes(6).toString('hex')}@example.com`;
 
-/** Creates a resource for a test, and retries while the service of a busy machine answers 503. */
+/** Creates a resource for a test; retries while the service answers 503 on a busy machine. */
 async function make(service: TestedService, path: string, options: CallOptions): Promise<Answer> {
   for (;;) {
     const answer = await call(service, 'POST', path, options);
@@ -166,7 +166,7 @@ export async function createAccount(service: TestedService): Promise<Credentials
   return { ...credentials, id: body.id };
 }
 
-/** An account that no other test uses, with a cheap hash of its password: each of the service takes 40 ms of CPU time. */
+/** An account that no other test uses. Its hash is cheap: a hash by the service takes 40 ms of CPU time. */
 export async function createCheapAccount({
   databaseUrl,
 }: TestedService): Promise<Credentials & { id: number }> {
@@ -197,7 +197,7 @@ export function expectError(answer: Answer, status: number, code: string): strin
   assert.deepEqual(answer.body, { code, message: String(message), status });
   assert.equal(answer.status, status);
   assert(answer.headers.get('x-request-id'));
-  // The guide does not list codes of Nest.
+  // The guide on errors has no anchors for Nest's own codes.
   assert.match(answer.headers.get('link') ?? '', new RegExp(`/guides/errors(#${code})?>; rel="help"$`));
   return answer.body.message;
 }

@@ -62,8 +62,8 @@ export const examined = operations.filter(({ path }) => new RegExp(process.env.O
 export const isPublic = ({ operation }: Placed) => operation.security.length === 0;
 
 /**
- * Whether an operation creates a resource with an id: a POST to a path with an operation by id below, or a PUT to an id of
- * the client, which is a UUID that no POST assigns, or is answered 201.
+ * Whether an operation creates a resource with an id: a POST (if its path has parameters, only if another
+ * path adds an id); or a PUT that answers 201, or whose id is a UUID of the client, which no POST assigns.
  */
 export function makes(placed: Placed): boolean {
   const { method, path } = placed;
@@ -77,7 +77,7 @@ export function makes(placed: Placed): boolean {
   return successOf(placed).status === 201 || (!isAssigned && schema.format === 'uuid');
 }
 
-/** The parameters of a path, in its order, each with the collection of its id: the path before it. */
+/** The parameters of a path, in order, each with the collection of its id: the part of the path before it. */
 export function parametersIn({ path, operation }: Placed): (Parameter & { collection: string })[] {
   return [...path.matchAll(/\/\{(\w+)\}/g)].map(({ 1: name, index }) => ({
     ...operation.parameters!.find((parameter) => parameter.in === 'path' && parameter.name === name)!,
@@ -110,7 +110,7 @@ export function inWorkingOrder(all: Placed[]): Placed[] {
 
 export const pathFrom = (path: string) => (/^\/v\d+\//.test(path) ? path : `/v1${path}`);
 
-/** The address of an operation, with examples of path parameters, or `value`, and of required query parameters. */
+/** The address of an operation: `value` gives path parameters, examples give required query parameters. */
 export function addressOf(
   { path, operation }: Placed,
   value: (parameter: Parameter) => unknown = ({ schema }) => schema.example,
@@ -187,7 +187,7 @@ function fileAt(address: string): { type: string; bytes: Uint8Array<ArrayBuffer>
 /** The media type in headers, without parameters. */
 export const typeOf = (headers: Headers) => headers.get('content-type')?.split(';', 1)[0]!.trim();
 
-/** The status and example of the success of an operation; of several, that of 201. */
+/** The status and example of an operation's success: 201 if there are several. */
 export function successOf({ operation }: Placed): { status: number; example?: unknown } {
   const successes = Object.entries(operation.responses).filter(([code]) => code < '300');
   const [status, { content }] = successes.find(([code]) => code === '201') ?? successes[0]!;
@@ -201,13 +201,13 @@ export const statusesOf = ({ operation }: Placed): number[] =>
 
 export const codesOf = ({ operation }: Placed): string[] =>
   Object.values(operation.responses).flatMap(({ content }) =>
-    // The example of a second status of a code has the status in its name.
+    // If a code has two statuses, the name of the second example ends in its status: `_409`.
     Object.keys(content?.['application/json']?.examples ?? {}).map((name) => name.replace(/_\d+$/, '')),
   );
 
 const patterns = new Map<Placed, readonly RegExp[]>();
 
-/** The patterns of the addresses of an operation; with a server of its own, it also has a path without a version. */
+/** The patterns of an operation's addresses. If it has a server of its own, one path is without a version. */
 function patternsOf(placed: Placed): readonly RegExp[] {
   return patterns.getOrInsertComputed(placed, ({ path, operation }) => {
     const paths = [pathFrom(path), ...(operation.servers ? [path] : [])];
@@ -215,7 +215,7 @@ function patternsOf(placed: Placed): readonly RegExp[] {
   });
 }
 
-/** The operation of a request, if any. A literal segment of a path precedes a parameter ("Path Templating Matching"). */
+/** The operation of a request, if any. Literal segments precede parameters (OpenAPI: "Path Templating"). */
 export function findOperation(method: string, path: string): Placed | undefined {
   const bare = path.replace(/[?#].*$/, '').replace(/(?<=.)\/$/, '');
   const documentedMethod = method === 'HEAD' ? 'GET' : method;
@@ -267,7 +267,7 @@ const ajv = new Ajv2020({ strict: false, validateFormats: true });
 formats.default(ajv);
 for (const format of ['int64', 'password', 'decimal']) ajv.addFormat(format, true);
 ajv.addSchema(closed(document), 'document');
-/** By the text of a schema, which many share. */
+/** Keyed by the text of a schema, as many responses share a schema. */
 const validators = new Map<string, ValidateFunction>();
 
 function validatorOf(schema: object): ValidateFunction {
@@ -278,7 +278,7 @@ function validatorOf(schema: object): ValidateFunction {
   return validate;
 }
 
-/** Checks texts against a schema of another document; the check throws an Error that names the difference. */
+/** Returns a check of texts against a schema of another document; it throws an Error that names the fault. */
 export function checkerOf(schema: object, schemas: Record<string, unknown>): (text: string) => void {
   const validate = ajv.compile(closed({ ...schema, components: { schemas } }));
   return (text) => expectValid(validate, text, text.slice(0, 300));

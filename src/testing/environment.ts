@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { TestEnvironment } from 'jest-environment-node';
 
-/** A killed run cannot end its worker processes; they notice the disconnection. */
+/** A killed run cannot end its worker processes, so each ends itself when it is disconnected. */
 const exit = () => process.exit(1);
 
 /** Ends the processes that the tests of a file left, also after a failure. */

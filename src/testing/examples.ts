@@ -23,13 +23,13 @@ export class Examples {
   readonly added = new Set<Placed>();
   private readonly made = new Map<string, string>();
 
-  /** The body for an operation. */
+  /** The example of an operation's body, with created UUIDs. */
   contentFor(placed: Placed): Content {
     const body: unknown = exampleOf(placed);
     return body === undefined ? contentOf(placed) : { body: JSON.parse(this.fill(JSON.stringify(body))) };
   }
 
-  /** Sends the example of an operation with the required credentials, and learns from the answer. */
+  /** Sends the example of an operation with the required credentials, and stores the UUID in the answer. */
   async send(
     service: TestedService,
     placed: Placed,
@@ -53,15 +53,15 @@ export class Examples {
     if (placed.method === 'POST' && foreseen && id) this.made.set(foreseen, id);
   }
 
-  /** Replaces the examples' UUIDs in a text by created ones. */
+  /** Replaces the UUIDs of examples in a text by the created UUIDs. */
   fill(text: string): string {
     return text.replaceAll(new RegExp(UUID, 'g'), (id) => this.made.get(id) ?? id);
   }
 }
 
 /**
- * Sends the example of every operation that creates a row with an API key, under the operation's id as `Idempotency-Key`.
- * Each feature then has a first row, with the id that other examples name. Returns the examples with created UUIDs.
+ * Sends the example of every operation that creates a row and accepts an API key, with the operation's id as
+ * `Idempotency-Key`. Each feature then has a first row, with the id that other examples name.
  */
 export async function addExamples(service: TestedService, { key }: CallOptions): Promise<Examples> {
   const examples = new Examples();

@@ -1,6 +1,6 @@
 // For the tests of features. `petstore/testing/setup`, `/teardown` and `/environment` are for the runner.
 
-// The service, its database, and a wait for what they do
+// The service, its database, and a wait for a condition
 export { createDatabase, query, sharedService, startService, until } from './service.js';
 export type { Service, TestedService } from './service.js';
 

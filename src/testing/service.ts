@@ -18,7 +18,7 @@ function packageFolder(): URL {
 /** The program that starts the service, with the features in the package.json of the working directory. */
 const MAIN = [fileURLToPath(new URL('dist/src/commands/petstore.js', packageFolder())), 'start'];
 
-/** Ends a process soon after its parent, also after SIGKILL; the processes that it starts inherit that. */
+/** Ends a process soon after its parent, even if SIGKILL ended the parent. Forked processes inherit this. */
 const WITH_PARENT = `data:text/javascript,${encodeURIComponent(
   `const { ppid } = process;
    setInterval(() => process.ppid === ppid || process.kill(process.pid, 'SIGKILL'), 250).unref();`,
@@ -84,7 +84,7 @@ function addressIn(output: string): string | undefined {
   return /(?:API|Health) +(\S+?)\/(?:v1|health\/ready)\n/.exec(output)?.[1];
 }
 
-/** On a database of its own, unless `env` names one. `main` replaces the program; `openFiles` limits its files. */
+/** Starts a service, on a new database unless `env` names one. `openFiles` limits its file descriptors. */
 export async function startService(
   env: Record<string, string> = {},
   main: string | string[] = MAIN,
@@ -101,7 +101,7 @@ export async function startService(
   return listening(child, databaseUrl);
 }
 
-/** The service of a process, once its address is printed. */
+/** Resolves to the service of a process when the process has printed the address. */
 export async function listening(
   child: ChildProcessByStdio<null, Readable, Readable | null>,
   databaseUrl: string,
@@ -112,7 +112,7 @@ export async function listening(
   const url = await new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk.toString();
-      // Only the start block has the address; a service under load writes much more.
+      // Only the start block has the address: later output, much under load, is not searched.
       if (hasAddress) return;
       const found = addressIn(output);
       hasAddress = found !== undefined;
@@ -149,7 +149,7 @@ export async function query<Row>(databaseUrl: string, sql: string, values: unkno
   }
 }
 
-/** Waits until something is so, such as what a job writes. @throws Error after 20 seconds */
+/** Waits until a condition holds, such as that a job has written a row. @throws Error after 20 seconds */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 20_000; !(await isSo()); await sleep(20))
     if (Date.now() > end) throw new Error(`Not so after 20 s: ${String(isSo)}`);

@@ -18,7 +18,7 @@ export default async function setUp(): Promise<void> {
   Object.assign(globalThis, { cleanup: startCleanup(folder) });
   await reduceBackgroundWork(url);
   process.env.TEST_DATABASE_URL = url;
-  // Fills the compile cache once: each of the hundreds of services would write an empty one, which takes seconds.
+  // Fills the compile cache once: otherwise, hundreds of services would each spend seconds writing theirs.
   process.env.NODE_COMPILE_CACHE = join(folder, 'compiled');
   await run(process.execPath, ['--eval', `import(${JSON.stringify(new URL('serve/serve.js', COMMANDS))})`]);
   // The template of service databases: copying it is faster than migrating.
@@ -28,8 +28,8 @@ export default async function setUp(): Promise<void> {
 }
 
 /**
- * Starts a process that stops PostgreSQL and removes its folder at the tear-down, or after the end of this process, even by
- * SIGKILL: either closes its standard input. PostgreSQL ends without a checkpoint.
+ * Starts a process that stops PostgreSQL and removes its folder once its standard input closes: at the
+ * tear-down, or when this process ends, even by SIGKILL. PostgreSQL ends without a checkpoint.
  */
 function startCleanup(folder: string): Socket {
   const program = `
@@ -53,9 +53,9 @@ function startCleanup(folder: string): Socket {
 }
 
 /**
- * Keeps PostgreSQL from background work during tests. Autovacuum wakes once an hour instead of once a minute: each of the
- * hundreds of databases costs a process of 5 ms. Checkpoints happen only when a database is dropped: they would write the
- * files of such databases, so that commits of all services would wait seconds for the disk, and get 503.
+ * Keeps PostgreSQL from background work during tests. Autovacuum wakes once an hour instead of once a minute:
+ * for each of hundreds of databases, it starts a process of 5 ms. Checkpoints only come with DROP DATABASE:
+ * others would write files that are dropped soon, and commits would wait seconds for the disk, and get 503.
  */
 async function reduceBackgroundWork(url: string): Promise<void> {
   for (const setting of [`autovacuum_naptime = '1h'`, `checkpoint_timeout = '1h'`, `max_wal_size = '32GB'`])

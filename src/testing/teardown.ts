@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 
-/** Ends the services of the tests, and starts the removal of their data, which takes seconds, without waiting. */
+/** Ends the shared service, and starts the removal of the data without waiting, as that takes seconds. */
 export default function tearDown(): void {
   const { sharedService, cleanup } = globalThis as unknown as {
     sharedService: ChildProcess;

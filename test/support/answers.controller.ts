@@ -35,7 +35,7 @@ class Waiting {
   @BooleanParam({ description: 'Whether it takes longer.', example: false }) later = false;
 }
 
-/** What a team may answer that is not JSON with 200. */
+/** Answers of a team other than JSON with 200. */
 @Public()
 @ApiTags('answers')
 @Controller('answers')

@@ -1,4 +1,4 @@
-// `Date.now()` is the first of TIMES, and from each SIGUSR2 on the next one.
+// `Date.now()` is the first of TIMES; each SIGUSR2 moves it to the next.
 const times = process.env.TIMES.split(',').map((time) => Date.parse(time));
 Date.now = () => times[0];
 process.on('SIGUSR2', () => times.shift());

@@ -18,18 +18,18 @@ import type { Choice } from '../../src/testing/facts.js';
 import { parameters } from './schema.js';
 import type { TestedService } from '../../src/testing/service.js';
 
-/** Whose a request asks for, or whether it can be understood at all. */
+/** Whose resource a request asks for: the caller's, another's, nobody's; or whether it is malformed. */
 const TARGETS = ['own', "another's", "nobody's", 'malformed'] as const;
 type Target = (typeof TARGETS)[number];
 
-/** The permissions of which an operation needs one; undefined where no key opens it. */
+/** The permissions any of which an operation needs; undefined if no key opens the operation. */
 export function neededBy({ operation: { security } }: Placed): string[] | undefined {
   return security.some((one) => 'bearerAuth' in one)
     ? security.flatMap((one) => one.bearerAuth ?? [])
     : undefined;
 }
 
-/** What an operation is asked for, of what one account has or the next. */
+/** A request of a caller for an operation, on what one account (`has`) or the other (`next`) owns. */
 export interface Request {
   one: Placed;
   caller: Caller;
@@ -39,16 +39,16 @@ export interface Request {
   choice?: Choice;
 }
 
-/** The answer that a caller is to get; `names` are in its message. */
+/** The answer that a caller should get; its message contains `names`. */
 interface Rule {
   status: number;
-  /** Others that are right as well. */
+  /** Other correct statuses. */
   or?: number[];
   code?: string;
   names?: string[];
 }
 
-/** All that a caller asks an operation for. */
+/** All requests of a caller for an operation. */
 export function requestsFor(
   asked: Pick<Request, 'one' | 'caller' | 'has' | 'next'>,
   choices?: readonly Choice[],
@@ -65,7 +65,7 @@ export function requestsFor(
   );
 }
 
-/** Who may do what: 401 before 403, which comes before anything that the request holds or names. */
+/** Who may do what. 401 comes before 403, and both come before any fault of the request itself. */
 function ruleFor({ one, caller: { may, refusal, isOwner }, has, target, choice }: Request): Rule {
   const needed = neededBy(one);
   if (!needed && !isOwner) return { status: 401, code: 'invalid_credentials' };
@@ -82,14 +82,14 @@ function ruleFor({ one, caller: { may, refusal, isOwner }, has, target, choice }
   if (!putsNew(one)) return { status: isMissing(named) ? 404 : status };
   if (isMissing(named.slice(0, -1))) return { status: 404 };
   if (target === "nobody's") return { status };
-  // What is there is replaced or refused. Another account's is like what cannot be, or made for this one too.
+  // An existing resource is replaced or refused. Another account's is refused, or made for this account too.
   return {
     status,
     or: [...statusesOf(one), ...(target === "another's" && has.isOwned(one) ? [403, 404] : []), 409],
   };
 }
 
-/** Whether an operation makes what its client has named. */
+/** Whether an operation creates a resource with an id chosen by the client. */
 const putsNew = (one: Placed) => one.method === 'PUT' && makes(one);
 
 export async function ask(service: TestedService, request: Request): Promise<string[]> {
@@ -115,7 +115,7 @@ function isAs({ status, or = [], code, names = [] }: Rule, answer: Answer): bool
   );
 }
 
-/** The address of what is asked for: a new one if it is taken, so that all others stay as they are. */
+/** The address of the resource. If the request uses it up, makes a new one first, so that all others stay. */
 async function addressFor({ one, target, has, next }: Request, isTaken: boolean): Promise<string> {
   const isList = parameters(one, 'query').some(({ name }) => name === 'limit');
   if (target === 'malformed') return addressOf(one, () => 'x'.repeat(5_000), isList ? { limit: '0' } : {});

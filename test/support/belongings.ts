@@ -28,12 +28,12 @@ import { connect } from './database.js';
 
 const DAY_MS = 86_400_000;
 
-/** Whatever paths of the document name by an id, each as the path before the id. */
+/** All collections whose items a path names by id, each as the path before the id. */
 const COLLECTIONS = [
   ...new Set(operations.flatMap((one) => parametersIn(one).map(({ collection }) => collection))),
 ];
 
-/** The collection that a parameter of this name takes an id of. */
+/** The collection of the ids that a path parameter of this name takes. */
 const NAMED = new Map(
   operations
     .flatMap((one) => parametersIn(one).map(({ name, collection }) => [name, collection] as const))
@@ -47,12 +47,12 @@ function makerOf(collection: string): Placed | undefined {
 }
 
 /**
- * An account, and what it has: one of everything that a path of the document can name, and as many more as a test uses up.
- * All are made from the examples of the document, so those of added modules too. Texts that are nobody else's business
- * have the mark of the account.
+ * An account and its belongings: one of everything that a path of the document can name, and more as tests
+ * use them up. All are made from the document's examples, including those of added modules. Private texts
+ * contain the account's mark.
  */
 export class Belongings {
-  /** Ids that stay as they are, by the collection that they are in. */
+  /** The ids of belongings that no test uses up, by collection. */
   readonly kept = new Map<string, string>();
   private readonly mark = word();
   private readonly made = new Set<string>();
@@ -62,7 +62,7 @@ export class Belongings {
     readonly account: Credentials & { id: number },
     private readonly key: string,
     private readonly entities: readonly EntityMetadata[],
-    /** Tables by words of paths, where the names differ. */
+    /** Tables by the word in a path, if the two names differ. */
     private readonly renamed: Readonly<Record<string, string>>,
   ) {}
 
@@ -71,13 +71,13 @@ export class Belongings {
     const key = await createKey(service, account);
     const entities = await (known ??= entitiesOf(service));
     const all = new Belongings(service, account, key, entities, facts.tables ?? {});
-    // Those that others are below come first.
+    // Parents come first.
     for (const one of COLLECTIONS.toSorted((a, b) => a.split('{').length - b.split('{').length))
       all.kept.set(one, await all.make(one));
     return all;
   }
 
-  /** Whether what a path is about is that of one account; else all accounts share it. */
+  /** Whether the resource of a path belongs to one account; if not, all accounts share it. */
   isOwned({ path }: Pick<Placed, 'path'>): boolean {
     return this.entityOf(path)?.findColumnWithDatabaseName('account_id') !== undefined;
   }
@@ -90,19 +90,19 @@ export class Belongings {
     return named.findLast((entity) => entity !== undefined);
   }
 
-  /** Whether something that the ids in a path name is that of one account, itself or what it is below. */
+  /** Whether any resource that a path names by id belongs to one account, itself or by its parent. */
   isWithinOwned(parameters: readonly { collection: string }[]): boolean {
     return parameters.some(({ collection }) => this.isOwned({ path: collection }));
   }
 
-  /** Makes what is in a collection, which is below those with `ids`, and returns its id. */
+  /** Makes a resource in a collection, below the resources with `ids`. @returns its id */
   async make(
     collection: string,
     ids: ReadonlyMap<string, string> = this.kept,
     path: string[] = [],
   ): Promise<string> {
     const entity = this.entityOf(collection);
-    // Another version may have what makes it.
+    // An operation of another version may make the same resource.
     const same = COLLECTIONS.filter((path) => entity && this.entityOf(path) === entity);
     const made = [collection, ...same].find((path) => makerOf(path) !== undefined);
     if (made === undefined) return this.present(collection);
@@ -124,7 +124,7 @@ export class Belongings {
     return id;
   }
 
-  /** The id of a row of what no operation makes; of what has no rows, that of the example. */
+  /** The id of a row that no operation makes; without a table, the id in the example. */
   private async present(collection: string): Promise<string> {
     const entity = this.entityOf(collection);
     if (entity?.primaryColumns.length !== 1) {
@@ -141,13 +141,13 @@ export class Belongings {
     return row.id;
   }
 
-  /** What to send for an operation: JSON as `bodyFor` has it, anything else as in the example. */
+  /** The content to send for an operation: JSON from `bodyFor`, anything else from the example. */
   async contentFor(one: Placed, path: string[] = []): Promise<Content> {
     const body = await this.bodyFor(one, path);
     return body ? { body } : contentOf(one);
   }
 
-  /** The example of a body, if there is one, with new texts, and with the ids of what has been made for it alone. */
+  /** The example of a body, if any, with new texts, and with ids of resources made for this body alone. */
   async bodyFor(one: Placed, path: string[] = []): Promise<Record<string, unknown> | undefined> {
     const example = exampleOf(one) as Record<string, unknown> | undefined;
     if (!example) return undefined;
@@ -164,7 +164,7 @@ export class Belongings {
     return body;
   }
 
-  /** The collection that a field names one of, or several: by its name, else by its column. */
+  /** The collection that a field refers to: found by the field's name, else by its column. */
   private referredBy(entity: EntityMetadata | undefined, field: string): string[] {
     const named = NAMED.get(field) ?? NAMED.get(field.replace(/s$/, ''));
     if (named) return [named];
@@ -179,12 +179,12 @@ export class Belongings {
     return type === 'integer' ? Number(id) : id;
   }
 
-  /** Takes the email that the account has from now on, if an answer to its owner says so. */
+  /** Takes over the account's new email, if an answer to its owner contains one. */
   learn(one: Placed, { status, body }: Answer): void {
     if (status === 200 && body?.email && !opensWithKey(one)) this.account.email = body.email;
   }
 
-  /** What an answer to somebody else tells of this account. */
+  /** The secrets of this account that an answer to another caller contains. */
   toldBy(one: Placed, { headers, text, body }: Answer): string[] {
     const told = `${JSON.stringify([...headers])} ${text}`;
     const ids = [body].flat().map((item) => `${this.entityOf(one.path)?.tableName} ${item?.id}`);
@@ -194,7 +194,7 @@ export class Belongings {
     ];
   }
 
-  /** The rows of what an operation with ids in its path is about, as they are kept. */
+  /** The stored rows of the resources that the path of an operation names by id. */
   async rows(one: Placed): Promise<unknown[]> {
     return Promise.all(
       parametersIn(one).map(async ({ collection }) => {
@@ -222,13 +222,13 @@ let made = 0;
 const word = () => randomUUID().replaceAll('-', '').slice(0, 12);
 const isTime = (schema: Schema) => /^date(?:-time)?$/.test(resolve(schema).format ?? '');
 
-/** All dates and times of a body move together, further than any body before. */
+/** Moves all dates and times of a body together, further than those of any earlier body. */
 function moveTimes(times: string[]): void {
   const known = times.map((time) => Date.parse(time)).filter((time) => !Number.isNaN(time));
   if (known.length > 0) movedDays += Math.ceil((Math.max(...known) - Math.min(...known)) / DAY_MS) + 40;
 }
 
-/** A value that no earlier one equals, as a field may be unique; the example where there may be no other. */
+/** A value that differs from all earlier ones, as a field may be unique; else the example. */
 function another(schema: Schema, example: unknown, mark: string): unknown {
   const resolved = resolve(schema);
   const { format, enum: values, minimum = 1, maximum = Number.MAX_SAFE_INTEGER } = resolved;
@@ -254,7 +254,7 @@ function textLike(text: string): string {
     .replaceAll(/[A-Z]/g, () => any('ABCDEFGHIJKLMNOPQRSTUVWXYZ'));
 }
 
-/** Whether a text has the length and the form that its schema asks for. */
+/** Whether a text fits the length and the pattern of a schema. */
 const fits = ({ maxLength = Infinity, pattern }: Schema, text: string) =>
   text.length <= maxLength && (!pattern || new RegExp(pattern, 'u').test(text));
 

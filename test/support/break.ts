@@ -3,23 +3,23 @@ import type { Placed } from '../../src/testing/document.js';
 import { bodyOf, type Parts } from './generate.js';
 import { bodySchema, isNullable, parameters, resolve, type Schema } from './schema.js';
 
-/** One way in which a request is wrong, and the code that it is answered with. */
+/** One way to break a request, and the error code of the answer. */
 export interface Break {
   what: string;
   code: string;
-  /** The place of what is wrong, which the answer names: `address.city`, `items[2].price`. */
+  /** The place of the fault, which the answer names: `address.city`, `items[2].price`. */
   place?: string;
   apply(parts: Parts): Parts;
 }
 
-/** A JSON text that a schema does not allow, and where in it the fault is; at its top, if that is left out. */
+/** A JSON text that a schema does not allow, and the place of the fault in it; without `inside`, the top. */
 interface Wrong {
   json: string;
   inside?: string;
 }
 
 const INVALID = 'validation_failed';
-/** Texts that are not an integer in plain decimal digits, or not a 64-bit one. */
+/** Texts that are not plain decimal integers, or exceed 64 bits. */
 const NO_INTEGERS = [
   ...['007', '+5', '1e2', '0x10', '1.0', '1.5', ' 5', '5 ', '-0', '--1', '1_000', 'Ù£', 'NaN', 'null', '1\0'],
   ...['9223372036854775808', '-9223372036854775809', '9'.repeat(400), "1'--"],
@@ -58,7 +58,7 @@ const NO_AMOUNT = [
 const NO_NUMBER = [
   ...['1e400', '-1e400', '1e-400', '1e9999', `1${'0'.repeat(5e3)}`, `0.${'0'.repeat(5e3)}1`, '"1"', 'true'],
 ];
-/** Values of any depth, which nothing may walk. */
+/** Deeply nested values, which no code may walk. */
 const DEEP = ['['.repeat(1e3) + ']'.repeat(1e3), `${'{"a":'.repeat(1e3)}1${'}'.repeat(1e3)}`];
 const PAST = '"2001-01-01T00:00:00Z"';
 const NO_BOOLEAN = ['"true"', '"false"', '0', '1', '""', ...OBJECTS];
@@ -68,7 +68,7 @@ const NO_WORDS = ['x', 'AVAILABLE', ' ', 'available,sold', 'YWZ0ZXI6', '\0', 'ðŸ
 const NO_TYPES = ['text/plain', 'application/x-www-form-urlencoded', 'application/json2', 'multipart/json'];
 const NO_OBJECT = ['[]', '[{}]', 'null', '1', '"{}"', 'true', '18446744073709551616'];
 
-/** Every way to break a request for an operation, each in only one place. */
+/** Every way to break a request for an operation, one fault at a time. */
 export function breaks(one: Placed): Arbitrary<Break> {
   const told = (found: Break) => Object.assign(found, { [fc.toStringMethod]: () => found.what });
   return fc.oneof(...allBreaks(one)).map(told);
@@ -104,7 +104,7 @@ function fieldBreaks(one: Placed): Arbitrary<Break>[] {
   return [...wrong, missing];
 }
 
-/** Values that a schema does not allow: all of a kind that is not its own, and those with a fault somewhere inside. */
+/** Values that a schema does not allow: values of another type, and values with a fault somewhere inside. */
 function wrongFor(schema: Schema): Wrong[] {
   const one = resolve(schema);
   const inside = one.properties
@@ -151,7 +151,7 @@ function wrongLists({ items, minItems = 0, maxItems, uniqueItems, example }: Sch
   ];
 }
 
-/** Objects that are too large or too deep, or hold what cannot be kept. */
+/** Objects that are too large or too deep, or hold values that cannot be stored. */
 function wrongJson({ 'x-max-bytes': bytes, 'x-max-depth': depth }: Schema): Wrong[] {
   const deep = '{"a":'.repeat(depth! + 1) + '1' + '}'.repeat(depth! + 1);
   const wrong = [
@@ -161,7 +161,7 @@ function wrongJson({ 'x-max-bytes': bytes, 'x-max-depth': depth }: Schema): Wron
   return [`{"a":"${'x'.repeat(bytes!)}"}`, deep, ...nested].map((json) => ({ json }));
 }
 
-/** JSON texts that a schema does not allow, for what they are themselves. */
+/** JSON texts that a schema does not allow, apart from faults inside them. */
 function noValues(schema: Schema): string[] {
   const { type, format, enum: values, minLength = 0, maxLength, pattern } = schema;
   if (values) return NO_ENUM.filter((json) => !values.includes(JSON.parse(json)));
@@ -184,7 +184,7 @@ function noValues(schema: Schema): string[] {
   return [...texts.map((text) => JSON.stringify(text)), ...NO_TEXT];
 }
 
-/** Amounts beyond the bounds of a schema, with one decimal more than it has, and what is no amount. */
+/** Amounts beyond a schema's bounds, amounts with one decimal too many, and texts that are no amounts. */
 function noDecimals({
   type,
   'x-minimum': min,
@@ -197,7 +197,7 @@ function noDecimals({
   return [...numbers.map((text) => `"${text}"`), ...NO_AMOUNT, ...NO_TEXT];
 }
 
-/** The integers next to the bounds of a schema that has some. */
+/** The nearest integers beyond the bounds of a schema, if it has any. */
 function beyond({ minimum, maximum }: Schema): string[] {
   return [
     ...(minimum === undefined ? [] : [String(minimum - 1)]),
@@ -213,7 +213,7 @@ function bodyBreaks(one: Placed): Arbitrary<Break>[] {
     code,
     apply: (parts) => ({ ...parts, body: change(String(bodyOf(parts))) }),
   });
-  // Nothing at all is a body where none is required.
+  // An empty body is valid if none is required.
   const isRequired = requestBody.required !== false;
   const cut = fc.double({ min: isRequired ? 0 : 0.9, max: 1, maxExcluded: true, noNaN: true });
   const trim = (text: string) => text.trimEnd();
@@ -240,7 +240,7 @@ function bodyBreaks(one: Placed): Arbitrary<Break>[] {
   ];
 }
 
-/** Headers that mean nothing where they are not understood (RFC 9110, 13.1.2 and 14.2; HTML, 9.2.4). */
+/** Headers that are ignored if invalid (RFC 9110, 13.1.2 and 14.2; HTML, 9.2.4). */
 const UNCHECKED = new Set(['If-None-Match', 'Last-Event-ID', 'Range']);
 
 function parameterBreaks(one: Placed): Arbitrary<Break>[] {

@@ -2,30 +2,30 @@ import { call, type CallOptions, type Credentials } from '../../src/testing/clie
 import { document } from '../../src/testing/document.js';
 import type { TestedService } from '../../src/testing/service.js';
 
-/** Every permission: modules add theirs. */
+/** Every permission, including those that modules add. */
 export const ALL = document.components.schemas.Permission.enum as string[];
 export const READING = ALL.filter((name) => name.endsWith(':read'));
 
-/** Whoever sends requests: with a key or a password, or neither. */
+/** A sender of requests: with a key, with a password, or with neither. */
 export interface Caller {
   name: string;
   options: CallOptions;
-  /** What it may do with a key; undefined if it has none that is valid. */
+  /** The permissions of the caller's key; undefined without a valid key. */
   may?: ReadonlySet<string>;
-  /** The code of the 401 that it gets without a valid key, or of the 403 with one for somewhere else. */
+  /** The error code: of the 401 without a valid key, or of the 403 with a key for other networks. */
   refusal?: string;
   isOwner?: boolean;
 }
 
 /**
- * Those that ask for what needs one of some permissions: with all of them, with each of those alone, with all but one, and
- * whoever has no key of its own choice. More would tell no more: what one alone opens, and all others do not, needs that one.
+ * The callers for an operation that needs one of some permissions: with all, with each needed one alone, with
+ * all but one, and without a usable key. More callers would not tell more about what is needed.
  */
 export type Callers = (needed: readonly string[]) => Caller[];
 
 /**
- * Makes whoever asks for what an account has, by keys of every kind and otherwise.
- * @param limits what the account may in the end; until its keys are made, it may everything
+ * Makes callers for an account: with keys of every kind, and without a key.
+ * @param limits the account's final permissions; the account has all of them until its keys are made
  */
 export async function callersOf(
   service: TestedService,
@@ -43,7 +43,7 @@ export async function callersOf(
   }
   const elsewhere = await create(undefined, ['192.0.2.0/24', '2001:db8::/32']);
   const wrong = { ...account, password: 'wrong horse battery' };
-  // api-keys.test.ts has more keys that are none, for one operation.
+  // api-keys.test.ts has more invalid keys, for one operation.
   const others: Caller[] = [
     { name: 'a key for elsewhere', options: elsewhere, refusal: 'permission_denied' },
     { name: 'a key that is none', options: { key: 'petstore_none' }, refusal: 'invalid_api_key' },

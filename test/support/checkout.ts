@@ -17,14 +17,14 @@ const LEFT_OUT = new Set(['node_modules', 'dist', 'dist-bench', 'coverage', '.gi
 
 /** A copy of this checkout's sources, with the same packages, to change and build. */
 export class Checkout {
-  /** What its programs find in their environment. */
+  /** The environment of the programs that the copy runs. */
   readonly env: Record<string, string> = {};
 
   private constructor(readonly path: string) {}
 
   /**
-   * @param from this checkout, or a copy of it as it now is
-   * @param name what the name of its folder contains
+   * @param from this checkout, or another copy in its current state
+   * @param name part of the new folder's name
    */
   static copy(from = ROOT, name = ''): Checkout {
     const checkout = new Checkout(mkdtempSync(join(tmpdir(), `petstore-checkout-${name}`)));
@@ -74,7 +74,7 @@ export class Checkout {
     return { code, output: stdout + stderr };
   }
 
-  /** Where the copy is no longer as this checkout is, as `diff` tells it; empty if nowhere. */
+  /** The differences between the copy and this checkout, as `diff` prints them; empty if there are none. */
   differences(): string {
     const origin = Checkout.copy();
     const args = ['-r', '--no-dereference', origin.path, this.path];

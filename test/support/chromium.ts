@@ -7,7 +7,7 @@ const PATHS = [
   '/usr/bin/google-chrome',
 ];
 
-/** Where Chromium is; undefined if there is none. */
+/** The path of Chromium; undefined if it is not installed. */
 export const executablePath = PATHS.find((path) => path && existsSync(path));
 if (!executablePath)
   console.warn('No Chromium found, so Swagger UI is not tested: name one in CHROMIUM_PATH.');

@@ -6,20 +6,20 @@ import { promisify } from 'node:util';
 import { newFolder, ROOT } from './npm.js';
 
 const run = promisify(execFile);
-/** It needs no network: its cache is empty, and what the package depends on is taken from this checkout. */
+/** Needs no network: npm's cache is empty, and this checkout provides the package's dependencies. */
 const OFFLINE = ['--offline', '--install-links', '--ignore-scripts'];
 const NEEDED = ['openapi-fetch', 'openapi-typescript-helpers'].map((name) =>
   join(ROOT, 'node_modules', name),
 );
 
-/** Where the package of the TypeScript client is installed, as somebody's program has it. */
+/** The TypeScript client's package, installed as in a user's program. */
 export class ClientPackage {
   private readonly folder = newFolder();
   private readonly program = join(this.folder, 'program');
 
   private constructor(private readonly tarball: string) {}
 
-  /** Builds the package, packs it, and installs what was packed. */
+  /** Builds and packs the package, and installs the tarball. */
   static async build(): Promise<ClientPackage> {
     const folder = newFolder();
     await run('npm', ['run', 'build:client'], { cwd: ROOT });
@@ -28,7 +28,7 @@ export class ClientPackage {
     return ClientPackage.install(join(folder, `${name}-${version}.tgz`));
   }
 
-  /** Installs a package beside a program, with all that programs import. */
+  /** Installs a package beside a program, with everything that programs import. */
   static async install(tarball: string): Promise<ClientPackage> {
     const installed = new ClientPackage(tarball);
     const { folder, program } = installed;

@@ -11,7 +11,7 @@ import type { Ended } from './npm.js';
 type Environment = Record<string, string>;
 type CommandLine = (args: string[], environment: CommandEnvironment) => Promise<number>;
 
-/** Runs a command line in this process to its end: one of its own would take a second of a processor to start. */
+/** Runs a command line to its end in this process: a process of its own would take a second of CPU time. */
 const run =
   (commandLine: CommandLine) =>
   async (args: string[], env: Environment, input = ''): Promise<Ended> => {

@@ -3,7 +3,7 @@ import { NOT_BLANK, PLAIN } from '../../src/platform/api/formats.js';
 import type { Operation } from '../../src/testing/document.js';
 
 export interface Api {
-  /** The release stands beside the version of the interface, but in the document of 1.0.0. */
+  /** `x-release` is the release, beside the version of the interface; the document of 1.0.0 lacks it. */
   info: { version: string; 'x-release'?: string };
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Schema> };
@@ -28,8 +28,8 @@ const LOWER_LIMITS = ['minimum', 'minLength', 'minItems'];
 const UPPER_LIMITS = ['maximum', 'maxLength', 'maxItems'];
 
 /**
- * The breaks that a later document may not have: of a stable operation within a version of the interface, whatever its
- * release, and of a beta operation within a minor release.
+ * The breaking changes that a later document must not contain: of stable operations within a version of the
+ * interface, in any release; of beta operations within a minor release.
  */
 export function findForbidden(before: Api, after: Api, today = new Date()): string[] {
   const partsOf = (version: string) => version.split('.').map(Number.parseFloat) as [number, number];
@@ -92,7 +92,7 @@ class Comparison {
   private answers(was: Operation, is: Operation): string[] {
     return Object.entries(was.responses).flatMap(([status, before]) => {
       const after = is.responses[status];
-      // A client does not wait for a failure that no longer comes.
+      // A client does not need a failure that no longer happens.
       if (!after) return status < '400' ? [`status ${status} is gone`] : [];
       const lost = Object.keys(before.headers ?? {}).filter((name) => !(name in (after.headers ?? {})));
       const headers = lost.map((name) => `header ${name} of ${status} is gone`);
@@ -140,7 +140,7 @@ const stabilityOf = (one: Operation) =>
   (one['x-stability'] ?? 'stable') as 'stable' | 'beta' | 'experimental';
 const rank = (one: Operation) => ['stable', 'beta', 'experimental'].indexOf(stabilityOf(one));
 
-/** The ways to be let in. A key has the permissions that operations came to need later, unless its account lacks them. */
+/** The security schemes. A later permission is no break, as keys have it unless their account lacks it. */
 function schemesOf({ security }: Operation): string {
   return [...new Set(security.flatMap((one) => Object.keys(one)))].toSorted().join();
 }
@@ -151,12 +151,12 @@ function schemaOf(owner?: { content?: Record<string, { schema: object }> }): Sch
 
 function resolve({ components }: Api, schema: Schema): Schema {
   if (schema.$ref) return resolve({ components } as Api, components.schemas[schema.$ref.split('/').pop()!]!);
-  // An open enumeration: the values that there are, and others.
+  // An open enumeration: the known values, and any others.
   const [known, others] = schema.anyOf ?? [];
   return known?.enum && others?.type === 'string' ? known : schema;
 }
 
-/** A value that is gone, and in an answer one that is new: clients switch on them. */
+/** Removed values, and in an answer also new ones: clients switch on values. */
 function values(was: Schema, is: Schema, isClosed: boolean, where: string): string[] {
   const [old, present] = [new Set(was.enum), new Set(is.enum)];
   if (!was.enum) return is.enum ? [`${where} takes some values only`] : [];
@@ -166,8 +166,8 @@ function values(was: Schema, is: Schema, isClosed: boolean, where: string): stri
 }
 
 /**
- * The pattern of a text. 1.0.0 named what it did not accept either by another, or not at all; later ones to 2.0 had line
- * separators as themselves.
+ * The pattern of a text. Release 1.0.0 described the same refusals by another pattern, or not at all; later
+ * releases up to 2.0 wrote line separators unescaped.
  */
 function patternOf({ type, pattern }: Schema): unknown {
   if (type !== 'string' || pattern === PLAIN) return undefined;

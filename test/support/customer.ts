@@ -92,7 +92,7 @@ export function times<T>(count: number, run: (i: number) => Promise<T>): Promise
   return Promise.all(Array.from({ length: count }, (_, i) => run(i)));
 }
 
-/** What a service answers that is too busy at first, as on a busy machine: whoever gets 503 asks again. */
+/** Repeats a request while a busy service answers 503; returns the first other answer. */
 export async function untilServed<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     const answer = await ask();

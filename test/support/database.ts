@@ -13,7 +13,7 @@ const PATIENCE_MS = 30_000;
 export interface Sent {
   text: string;
   values: unknown[];
-  /** False for those that PostgreSQL plans for their values alone. */
+  /** False for statements that PostgreSQL plans for their values alone. */
   isPrepared?: boolean;
 }
 
@@ -31,12 +31,12 @@ async function loadEntities(): Promise<Function[]> {
     .filter((one) => typeof one === 'function');
 }
 
-/** Connects to a database; without other options to that of a service, whose schema exists already. */
+/** Connects to a database; without `more`, to that of a service, whose schema already exists. */
 export async function connect(
   databaseUrl: string,
   more: Partial<PostgresDataSourceOptions> = {},
 ): Promise<Connected> {
-  // Patient: what is slow on a busy machine is not wrong.
+  // Long time-outs: a slow answer on a busy machine is no fault.
   const options = commandOptions(Object.assign(new Config(), { DATABASE_URL: databaseUrl }));
   const sent: Sent[] = [];
   const extra: object = { max: 10, pipeline: true, Client: recording(sent), onConnect: prepareSession };
@@ -52,7 +52,7 @@ export async function connect(
   return { database, sent };
 }
 
-/** A client that records what it is given, beside what readies a connection. */
+/** A client that records its statements, except those that prepare a connection. */
 function recording(sent: Sent[]): typeof Client {
   return class extends Client {
     override query = ((...args: unknown[]) => {

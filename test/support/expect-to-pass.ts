@@ -6,8 +6,8 @@ const TYPES = 'clients/typescript/src/schema.d.ts';
 /**
  * Expects that a copy of this checkout with new features passes the linters, the compiler and its tests.
  * @param own names of the tests that came with the features
- * @param others names of those that hold for whatever a feature adds
- * @param paths a pattern of the features' paths: what is not new has been tried enough by this checkout's own run
+ * @param others names of the tests that hold for every feature
+ * @param paths a pattern of the features' paths: this checkout's own run has tested all other paths
  */
 export async function expectToPass(
   checkout: Checkout,
@@ -35,7 +35,7 @@ export async function expectToPass(
 
 /** Compiles a copy and its new tests, and writes its document. */
 async function build(checkout: Checkout, tests: string[]): Promise<void> {
-  // As `nest build` does beside compiling.
+  // Besides compiling, `nest build` clears `dist` and copies these folders.
   checkout.removeFolder('dist');
   checkout.add('src/platform/docs/site/assets', 'dist/src/platform/docs/site/assets');
   checkout.add('docs/guides', 'dist/docs/guides');

@@ -14,7 +14,7 @@ import { ROUTING } from '../../src/platform/http/routes.js';
 import { NestLogger } from '../../src/platform/telemetry/index.js';
 import { createDatabase, type TestedService } from '../../src/testing/service.js';
 
-/** The service with more controllers, in the process of the test. */
+/** The service with additional controllers, in the process of the test. */
 export interface Extended extends TestedService {
   lines: Record<string, unknown>[];
   stop(): Promise<void>;
@@ -32,8 +32,8 @@ const TAGS = {
 
 /**
  * Starts the service with controllers, providers and dynamic modules that a team could have added.
- * @param given the URL of a database, or an environment; without a database there, it has a new one
- * @throws what ends its start
+ * @param given the URL of a database, or an environment; without a database, creates one
+ * @throws the error that ends the start
  */
 export async function startExtended(
   given: string | Record<string, string>,

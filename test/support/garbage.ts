@@ -81,8 +81,8 @@ function mutation(): Arbitrary<(bytes: Buffer) => Buffer> {
 }
 
 /**
- * Sends bytes and returns every response. If the server waits for more, it is told a moment later that none will come;
- * with `reset` the connection is cut off instead, without listening.
+ * Sends bytes and returns every response. Half-closes the connection a moment later, in case the server waits
+ * for more; with `reset`, resets the connection at once instead.
  */
 export async function exchange({ url }: TestedService, bytes: Buffer, reset = false): Promise<RawAnswer[]> {
   const { hostname, port } = new URL(url);
@@ -98,7 +98,7 @@ export async function exchange({ url }: TestedService, bytes: Buffer, reset = fa
     });
     setTimeout(() => socket.destroy(), 5_000).unref();
   });
-  // Empty lines before a request count for nothing (RFC 9112, 2.2).
+  // Empty lines before a request are ignored (RFC 9112, 2.2).
   return parse(Buffer.concat(chunks), /^[\r\n]*HEAD /.test(bytes.toString('latin1')));
 }
 
@@ -111,7 +111,7 @@ function parse(bytes: Buffer, isHead: boolean): RawAnswer[] {
     const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(first) ?? [];
     if (!status) throw new Error(`This is no response: ${rest.slice(0, 200)}`);
     const headers = new Headers(lines.map((line) => line.split(/: ?(.*)/s).slice(0, 2) as [string, string]));
-    // An answer to HEAD has no body, unless the HEAD could not be parsed as such.
+    // An answer to HEAD has no body, unless the service could not parse the HEAD.
     const isBare = isHead && rest[end] !== '{';
     const length = isBare ? 0 : Number(headers.get('content-length') ?? 0);
     const text = Buffer.from(rest.slice(end, end + length), 'latin1').toString();

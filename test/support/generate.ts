@@ -3,7 +3,7 @@ import { contentOf, pathFrom, type Placed } from '../../src/testing/document.js'
 import { bodySchema, INT64, isNullable, parameters, resolve, type Schema } from './schema.js';
 import { CHARACTER } from './character.js';
 
-/** A request in parts, so that one of them can be broken. Fields are names with JSON texts, which keep all digits. */
+/** A request in parts, so that a test can break one part. Fields are JSON texts by name, with all digits. */
 export interface Parts {
   one: Placed;
   method: string;
@@ -17,7 +17,7 @@ export interface Parts {
 }
 
 const EDGES = [0n, 1n, 2n, -1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, INT64.min, INT64.max];
-/** Names that mean something to JavaScript or to us, but nothing in a request. */
+/** Names with a meaning in JavaScript or in our code, but not in a request. */
 const ODD_NAMES = ['__proto__', 'constructor', 'toString', 'then', 'length', 'id', '', '0', 'é', '[limit]'];
 const SPACES = ['', ' ', '\n', '\t\r\n '];
 
@@ -38,7 +38,7 @@ export function valueOf(given: Schema): Arbitrary<string> {
   if (format === 'date') return day();
   const whole = { withFragments: true, withQueryParameters: true };
   if (format === 'uri') return fc.webUrl(whole).filter((url) => url.length <= maxLength!);
-  // A text that has a form of its own; the others have a least length.
+  // A text with a form of its own; all other texts have a minimum length.
   if (pattern && minLength === undefined) return fc.stringMatching(new RegExp(pattern));
   if (format === 'date-time')
     return time(schema['x-future'] ? Date.now() : Date.parse('0000-01-01T00:00:00Z'));
@@ -58,7 +58,7 @@ export function text({ minLength = 0, maxLength = 40, pattern }: Schema): Arbitr
     .filter((value) => !pattern || new RegExp(pattern, 'u').test(value));
 }
 
-/** A decimal number between the bounds of its schema, with up to as many decimals as it may have. */
+/** A decimal number between the bounds of its schema, with up to the allowed number of decimals. */
 function decimal({
   'x-minimum': min,
   'x-maximum': max,
@@ -127,7 +127,7 @@ function listOf({ items, minItems = 0, maxItems, uniqueItems }: Schema): Arbitra
   return all.map((texts) => `[${texts.join()}]`);
 }
 
-/** The properties of an object in any order, with others among them. */
+/** The properties of an object in any order, mixed with unknown ones. */
 function fieldsOf(schema: Schema): Arbitrary<[name: string, json: string][]> {
   const { properties = {}, required = [], minProperties = 0 } = schema;
   const fields = fc
@@ -140,7 +140,7 @@ function fieldsOf(schema: Schema): Arbitrary<[name: string, json: string][]> {
   return all.chain(([known, more]) => shuffled([...Object.entries<string>(known), ...more]));
 }
 
-/** An object of whatever JSON has, within its bounds. */
+/** An object with any JSON inside, within the schema's bounds. */
 export function anythingIn({ 'x-max-depth': depth, 'x-max-bytes': bytes }: Schema): Arbitrary<string> {
   const value = fc.oneof(
     fc.jsonValue({ maxDepth: depth! - 1 }).map((one) => JSON.stringify(one)),
@@ -161,7 +161,7 @@ function escaped(value: string): string {
   return `"${units.join('')}"`;
 }
 
-/** Requests for an operation that its document calls valid. */
+/** Requests for an operation that are valid by its document. */
 export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
   const schemasOf = (place: string) =>
     Object.fromEntries(parameters(one, place).map(({ name, schema }) => [name, schema]));
@@ -185,7 +185,7 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
     .map((parts) => told({ one, ...parts } as Parts));
 }
 
-/** Parameters without those that make another list than the one that a cursor comes from. */
+/** Parameters without those that would make a list other than the cursor's. */
 function ofCursor(
   known: { [name: string]: string | undefined },
   required: readonly string[],
@@ -202,12 +202,12 @@ function told(parts: Parts): Parts {
   return Object.assign(parts, { [fc.toStringMethod]: lines });
 }
 
-/** Values of a schema that make a segment of a path. */
+/** Values of a schema that can be a segment of a path. */
 function segment(schema: Schema): Arbitrary<string> {
   return valueOf(schema).filter((value) => !['', '.', '..'].includes(value));
 }
 
-/** Values of a header, as its pattern says. */
+/** Values of a header that match its pattern. */
 function matching({ pattern, maxLength = 1_000 }: Schema): Arbitrary<string> {
   return fc.stringMatching(new RegExp(pattern!)).filter(({ length }) => length <= maxLength);
 }

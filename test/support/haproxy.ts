@@ -20,7 +20,7 @@ export class Haproxy {
     readonly url: string,
   ) {}
 
-  /** @param timeouts other time-outs than those of the configuration, by their names */
+  /** @param timeouts replace time-outs of the configuration, by name */
   static async start(
     port: number,
     instances: number[],
@@ -44,7 +44,7 @@ export class Haproxy {
     return proxy;
   }
 
-  /** Resolves once it sends requests to a service that is ready. */
+  /** Resolves once HAProxy sends requests to a ready service. */
   async untilReady(): Promise<this> {
     while (!(await fetch(`${this.url}/health/ready`).catch(() => undefined))?.ok) await sleep(50);
     return this;

@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { query, type TestedService } from '../../src/testing/service.js';
 import { eventually } from './npm.js';
 
-/** Asks while a transaction of these statements is open, and commits it once what was asked for waits for it. */
+/** Calls `ask` while a transaction with this SQL is open; commits once a statement of `ask` waits for it. */
 export async function behind<T>(
   { databaseUrl }: TestedService,
   sql: string,
@@ -23,7 +23,7 @@ export async function behind<T>(
   }
 }
 
-/** Locks a table, so that every query on it waits while `run` runs. */
+/** Runs `run` while a table is locked, so that every query on the table waits. */
 export async function withTableLocked<T>(
   { databaseUrl }: TestedService,
   table: string,

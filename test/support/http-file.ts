@@ -58,7 +58,7 @@ async function sendText(
     const file = fileIn(part);
     return file === undefined ? Buffer.from(part) : bytesOf(file);
   });
-  // As the extension ends the lines of a form.
+  // The extension ends the lines of a form in this way.
   const lined = isForm ? bodies.flatMap((part) => [part, Buffer.from('\r\n')]) : bodies;
   const body = written === undefined ? undefined : Buffer.concat(lined);
   const response = await fetch(url, { method, headers, body });

@@ -3,12 +3,12 @@ import { join, posix } from 'node:path';
 import ts from 'typescript';
 import { ROOT } from './npm.js';
 
-/** The rooms of `src/platform`, each of which may import from those before it, by their faces. */
+/** The rooms of `src/platform`. Each may import the index.ts of the rooms before it. */
 const ROOMS = [
   ...['process', 'telemetry', 'database', 'api', 'data', 'jobs', 'safeguards', 'http', 'features'],
   'docs',
 ];
-/** The features of the product, each with those that it may import from. Others may import from all features. */
+/** The product's features, each with what it may import, apart from `FACE` and its own files. */
 const FEATURES: Record<string, RegExp[]> = {
   auth: ['telemetry', 'process', 'api', 'data', 'safeguards', 'http'].map(faceOf),
   categories: [/^auth\//],
@@ -17,7 +17,7 @@ const FEATURES: Record<string, RegExp[]> = {
   store: [/^auth\//, /^categories\//, /^pets\//],
 };
 const NO_FEATURES = ['platform', 'migrations', 'commands', 'testing'];
-/** All that features may use of the platform, and features of other teams of the product. */
+/** What features may import: of the platform, `FACE`; teams' features also `PRODUCT`, of the product. */
 const FACE = /^platform\/index\.ts$/;
 const PRODUCT = /^product\.ts$/;
 const CONFIG = /^config\.ts$/;
@@ -30,7 +30,7 @@ const EXPORTED: Record<string, string> = {
   'petstore/testing': 'testing/index.ts',
 };
 
-/** What the files of a folder may import beside each other. */
+/** What the files of a folder may import, apart from each other. */
 const ALLOWED: Record<string, RegExp[]> = {
   ...Object.fromEntries(ROOMS.map((room, i) => [`platform/${room}/`, ROOMS.slice(0, i).map(faceOf)])),
   ...Object.fromEntries(Object.entries(FEATURES).map(([name, others]) => [`${name}/`, [FACE, ...others]])),
@@ -48,7 +48,7 @@ function faceOf(room: string): RegExp {
 }
 
 /**
- * Imports between files of `src` that go the wrong way, those of types among them, as `from → to`. The linter finds circles.
+ * Wrong imports between files of `src`, also of types, as `from → to`. The linter finds cycles.
  * @param more further files, by their paths in `src`
  */
 export function wrongImports(root = ROOT, more: Record<string, string> = {}): string[] {

@@ -3,13 +3,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
 
-/** What an API is called by its tokens. */
+/** The audience of tokens for the API. */
 export const AUDIENCE = 'https://petstore.example';
 
-/** An issuer whose every word a test decides, right or wrong. */
+/** An identity provider whose answers, right or wrong, a test decides. */
 export class Issuer {
   fetches = 0;
-  /** Answers in its place, if there is one. */
+  /** Answers requests instead of the identity provider, if set. */
   instead?: (request: IncomingMessage, response: ServerResponse) => void;
   keys: JWK[] = [];
   url = '';
@@ -45,7 +45,7 @@ export class Issuer {
     this.privates.set(kid, privateKey);
   }
 
-  /** A token that is right, but for what is given. */
+  /** A valid token, except for the given claims and headers. */
   token(
     claims: JWTPayload = {},
     header: Record<string, unknown> = {},

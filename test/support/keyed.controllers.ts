@@ -40,7 +40,7 @@ import {
 } from '../../src/platform/index.js';
 import { Does, Tried } from './tried.js';
 
-/** A row with a column of JSON as it was written, and with what no client may see. */
+/** A row with a JSON column that keeps its text, and with fields that no client may see. */
 @Entity('papers')
 export class Paper {
   @IdColumn('papers_pkey') id!: string;
@@ -69,7 +69,7 @@ class DatedDto extends PaperDto {
   @TimestampField({ description: 'A time.' }) at!: Date;
 }
 
-/** What a method returns, which ClassSerializerInterceptor knows how to show. */
+/** A returned value that ClassSerializerInterceptor serializes. */
 class Shown {
   readonly text: string;
 
@@ -85,7 +85,7 @@ class Shown {
   }
 }
 
-/** An interceptor that makes another value of each. */
+/** An interceptor that maps each value to another one. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- each knows the value of its method
 function changing<T>(change: (value: T, context: ExecutionContext) => unknown): Type<NestInterceptor> {
   @Injectable()
@@ -97,7 +97,7 @@ function changing<T>(change: (value: T, context: ExecutionContext) => unknown): 
   return Changing;
 }
 
-/** What interceptors have got, by the text of the request. */
+/** The values that interceptors got, by the text of the request. */
 export const got = new Map<string, unknown[]>();
 
 export const Mapping = changing<Paper>((value, context) => {
@@ -107,15 +107,15 @@ export const Mapping = changing<Paper>((value, context) => {
 });
 
 let count = 0;
-/** Makes another answer of each value. */
+/** Wraps each value in another answer. */
 const Stamping = changing((data) => ({ data, number: ++count }));
 const Numbering = changing((value, context) => {
   context.switchToHttp().getResponse<Response>().setHeader('X-Number', ++count);
   return value;
 });
-/** Changes the value itself, each time in another way. */
+/** Changes the value in place, each time differently. */
 const Counting = changing<Paper>((paper) => Object.assign(paper, { text: `${paper.text} ${++count}` }));
-/** Needs what the class of the value has. */
+/** Needs `at` as a `Date`, as the class of the value has it. */
 const Reading = changing<DatedDto>((value) =>
   Object.assign({}, value, { text: `${value.text} in ${value.at.getUTCFullYear()}` }),
 );

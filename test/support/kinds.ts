@@ -14,7 +14,7 @@ import {
 
 /** Entities of every kind that is the columns of one table. Each row is told from the others by its `label`. */
 
-/** What most have. */
+/** What most entities have. */
 abstract class Labelled {
   @PrimaryGeneratedColumn('identity', { type: 'bigint' }) id!: string;
   @Column('text') label!: string;
@@ -86,7 +86,7 @@ export class Clashing extends Labelled {
   @Column('integer') n!: number;
 }
 
-/** One with a relation beside its column, which TypeORM does not load unless it is asked to. */
+/** An entity with a relation beside its column; TypeORM loads the relation only on request. */
 @Entity()
 export class Related extends Labelled {
   @Column('bigint', { nullable: true }) parentId!: string | null;
@@ -96,14 +96,14 @@ export class Related extends Labelled {
   parent?: Identity;
 }
 
-/** One whose keys are given, and may be below zero. */
+/** An entity whose keys are set by the caller, and may be negative. */
 @Entity()
 export class Signed {
   @PrimaryColumn('bigint') id!: string;
   @Column('text') label!: string;
 }
 
-/** One whose values are not all given: the table has defaults, and the class initial values. */
+/** An entity with unset values: the table has defaults, and the class has initial values. */
 @Entity()
 export class Defaulted extends Labelled {
   @Column('integer', { default: 7 }) n!: number;
@@ -116,7 +116,7 @@ export class Defaulted extends Labelled {
   @Column('numeric', { precision: 12, scale: 3, default: '1.500' }) price!: string;
 }
 
-/** A kind of entity, and what else rows of it are made of. */
+/** A kind of entity, and the further values of its rows. */
 export interface Kind {
   entity: new () => ObjectLiteral & { label: string };
   /** Values besides the label, of row `i`. */

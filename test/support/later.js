@@ -1,4 +1,4 @@
-// With each SIGUSR2 it is ten minutes later by the clocks that tell how old something is, and the output says so.
+// Each SIGUSR2 moves the clocks that measure age ten minutes forward; the output confirms that.
 for (const clock of [performance, Date]) {
   const now = clock.now.bind(clock);
   clock.now = () => now() + laterBy;

@@ -23,14 +23,14 @@ export function yaml11(text: string) {
   return load(text, { schema: YAML11_SCHEMA }) as any;
 }
 
-/** What every deployment has. */
+/** The manifests that all deployments share. */
 export const base: Manifest[] = yaml11(read('deploy/k8s/base/kustomization.yaml')).resources.flatMap(
   (file: string) => manifestsIn(read(join('deploy/k8s/base', file))),
 );
 
 export const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
-/** What each overlay builds; nothing without `kubectl`. */
+/** The manifests that each overlay builds; none without `kubectl`. */
 export const overlays = new Map(
   (hasKubectl ? ['production', 'staging'] : []).map((name) => {
     const args = ['kustomize', join(ROOT, 'deploy/k8s/overlays', name)];

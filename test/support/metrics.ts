@@ -6,12 +6,12 @@ export interface Sample {
   value: number;
 }
 
-/** What was last read at each address. */
+/** The text last read from each address. */
 const last = new Map<string, string>();
 
 /**
- * Reads the metrics of a service, or those at an address, as they are now: an answer is good for a second to all who ask, and
- * the next one has other figures of the process.
+ * Reads the current metrics of a service, or those at an address. An answer is cached for a second; waits for
+ * a new one, which differs in figures of the process.
  */
 export async function readMetrics({ url }: { url: string }): Promise<Sample[]> {
   const address = url.endsWith('/metrics') ? url : `${url}/metrics`;

@@ -20,7 +20,7 @@ export class NoteDto {
   @TextField({ description: 'Text.', max: 255 }) text!: string;
 }
 
-/** A row as a service has it, with what no client may see. */
+/** A row as a service has it, with fields that no client may see. */
 interface Note {
   id: string;
   text: string;

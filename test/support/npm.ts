@@ -46,7 +46,7 @@ export interface Ended {
 const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
 const SURROUNDINGS = { PATH, HOME, NODE_COMPILE_CACHE };
 
-/** Runs a program of Node to its end, with no more of the environment of this process than it needs. */
+/** Runs a Node program to its end, with as little of this process's environment as possible. */
 export function runNode(
   args: string[],
   { env = {}, input = '', cwd = ROOT }: { env?: Environment; input?: string; cwd?: string } = {},
@@ -57,7 +57,7 @@ export function runNode(
     const { stdin } = execFile(process.execPath, args, options, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
     );
-    // Some end without reading it.
+    // A program may end without reading its input.
     stdin!.on('error', () => {}).end(input);
   });
 }
@@ -66,7 +66,7 @@ export function runNode(
 export class Run {
   stdout = '';
   stderr = '';
-  /** Exit code, or the name of the signal that ended it. */
+  /** The exit code, or the name of the signal that ended the process. */
   readonly end: Promise<number | string>;
   private readonly process: ChildProcess;
 
@@ -91,18 +91,18 @@ export class Run {
     this.process.kill(name);
   }
 
-  /** Signals its process group, as Ctrl-C in a terminal does. */
+  /** Signals the process group, as Ctrl-C in a terminal does. */
   signalGroup(name: NodeJS.Signals): void {
     signalIfThere(-this.process.pid!, name);
   }
 
-  /** Ends it with SIGTERM, on which it must end with 0. */
+  /** Ends the service with SIGTERM; the exit code must be 0. */
   async stop(): Promise<void> {
     this.signal('SIGTERM');
     expect(await this.end).toBe(0);
   }
 
-  /** Expects it to end with 1, and returns what it wrote to stderr. */
+  /** Expects exit code 1, and returns the output on stderr. */
   async failure(): Promise<string> {
     expect((await once(this.process, 'close'))[0]).toBe(1);
     return this.stderr;
@@ -113,7 +113,7 @@ export function npmStart(env: Environment): Run {
   return new Run('npm', ['start'], { npm_config_update_notifier: 'false', ...env });
 }
 
-/** The same without npm, so that a signal only reaches the service; `cwd` may be another checkout. */
+/** A start without npm, so that a signal reaches the service alone; `cwd` may be another checkout. */
 export function nodeStart(env: Environment, cwd = ROOT): Run {
   return new Run(process.execPath, ['dist/src/main.js'], env, cwd);
 }
@@ -158,7 +158,7 @@ export async function removeFolders(): Promise<void> {
   }
 }
 
-/** Sends a signal to a process; 0 only asks. False if it has ended. */
+/** Sends a signal to a process; signal 0 only checks the process. False if the process has ended. */
 export function signalIfThere(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);

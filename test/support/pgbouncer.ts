@@ -22,10 +22,10 @@ const [major, minor] = findVersion() ?? [0, 0];
 export const hasPgBouncer = major > 0;
 if (!hasPgBouncer) console.warn('The tests with PgBouncer are skipped: no pgbouncer is installed.');
 
-/** Whether it keeps prepared statements, and has a setting for how many. */
+/** Whether this version keeps prepared statements, and has a setting for their number. */
 export const keepsStatements = major > 1 || minor >= 21;
 
-/** Fewer than the service's connections to the pooler, so that these switch sessions all the time. */
+/** Fewer than the service's connections to the pooler, which therefore switch sessions all the time. */
 export const FEW_SESSIONS = {
   default_pool_size: '3',
   ...(!keepsStatements && { max_prepared_statements: undefined }),
@@ -40,7 +40,7 @@ export class PgBouncer {
     readonly url: string,
   ) {}
 
-  /** @param settings the lines of `deploy/pgbouncer/pgbouncer.ini` to be replaced, by their names */
+  /** @param settings replacement lines of `deploy/pgbouncer/pgbouncer.ini`, by their names */
   static async start(databaseUrl: string, settings: Record<string, string | undefined>): Promise<PgBouncer> {
     const folder = mkdtempSync(join(tmpdir(), 'petstore-pgbouncer-'));
     chmodSync(folder, 0o755);
@@ -64,7 +64,7 @@ export class PgBouncer {
     return pooler;
   }
 
-  /** Starts it, also again after `kill`. */
+  /** Starts PgBouncer, also again after `kill`. */
   async run(): Promise<void> {
     const args = [join(this.folder, 'pgbouncer.ini')];
     const stdio: StdioOptions = ['ignore', 'ignore', 'pipe'];

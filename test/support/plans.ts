@@ -15,10 +15,10 @@ interface Node {
   Plans?: Node[];
 }
 
-/** By the keys of single rows, of which a request names at most a hundred. */
+/** Conditions on the keys of single rows; a request names a hundred rows at most. */
 const FEW = /\b(?:id|key|hash) = /;
 
-/** Runs that PostgreSQL plans in any case, before it compares their costs with those of a plan for all values. */
+/** Runs that PostgreSQL always plans anew, before it compares their costs with those of a generic plan. */
 const PLANNED = 5;
 
 /** Examines how PostgreSQL would run statements, or runs them. */
@@ -28,29 +28,29 @@ export class Planner {
     private readonly tables: ReadonlySet<string>,
   ) {}
 
-  /** @param tables the large ones */
+  /** @param tables the large tables */
   static async connect(connectionString: string, tables: string[]): Promise<Planner> {
     const client = new Client({ connectionString });
     await client.connect();
     return new Planner(client, new Set(tables));
   }
 
-  /** What is wrong with the plans of a statement: it reads or sorts more rows than it needs. */
+  /** The faults of a statement's plans: it reads or sorts more rows than it needs. */
   async faultsOf(statement: Sent, mode: PlanMode): Promise<string[]> {
     if (statement.isPrepared === false && mode === 'force_generic_plan') return [];
     const faults = this.faultsIn(await this.explain(statement, mode, 'COSTS OFF'));
-    // A search is planned for its words, and puts what an index has found in an order that no index has.
+    // A search is planned for its words, and sorts the rows found in an order that no index has.
     if (!isSearch(statement)) return faults;
     return mode === 'force_custom_plan' ? faults.filter((fault) => fault.startsWith('reads all')) : [];
   }
 
-  /** How many pages of 8 kB a prepared statement reads, from memory or not, when it is run. */
+  /** The number of 8 kB pages that a prepared statement reads at a run, cached or not. */
   async buffersOf(statement: Sent, mode: PlanMode): Promise<number> {
     const plan = await this.explain(statement, mode, 'ANALYZE, BUFFERS, TIMING OFF');
     return plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
   }
 
-  /** Whether PostgreSQL goes on planning a prepared statement at each run, though it could keep the plan of the first ones. */
+  /** Whether PostgreSQL plans a prepared statement at every run instead of keeping a generic plan. */
   async isPlannedAnew(statement: Sent): Promise<boolean> {
     if (statement.isPrepared === false || isSearch(statement)) return false;
     const { text, values } = statement;
@@ -64,7 +64,7 @@ export class Planner {
     });
   }
 
-  /** What a page of a list lacks where its statement is at fault; nothing for other statements. */
+  /** The index that a list's faulty statement lacks or ignores; empty for other statements. */
   async adviceFor(statement: Sent): Promise<string> {
     const { table, list } = indexFor(statement) ?? {};
     if (!table) return '';
@@ -124,7 +124,7 @@ export class Planner {
   }
 }
 
-/** Whether a statement reads a page of a query of a feature (`FastRepository.pageOf`). */
+/** Whether a statement reads a page of a feature's query (`FastRepository.pageOf`). */
 const isSearch = ({ text }: Sent) => text.includes(') AS "search"');
 
 function explain(values: readonly unknown[], options: string): string {
@@ -132,10 +132,10 @@ function explain(values: readonly unknown[], options: string): string {
   return `EXPLAIN (FORMAT JSON, ${options}) EXECUTE examined${list && `(${list})`}`;
 }
 
-/** The scans below a node, except those of which only the first rows are taken. */
+/** The scans below a node, except those below a LIMIT. */
 function unlimitedScansIn(node: Node): Node[] {
   if (node['Node Type'] === 'Limit') return [];
-  // What is written is in the plan under its table too.
+  // A plan names the table of a ModifyTable node too, which is no scan.
   const isScan = node['Relation Name'] !== undefined && node['Node Type'] !== 'ModifyTable';
   return [...(isScan ? [node] : []), ...(node.Plans ?? []).flatMap(unlimitedScansIn)];
 }

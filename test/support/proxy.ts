@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** Stands between the service and its database. It can be gone, or swallow everything both send, without closing. */
+/** A proxy between the service and its database. It can stop, or hold all data back without closing. */
 export class Proxy {
   private readonly sockets = new Set<Socket>();
   private isSwallowing = false;
@@ -29,34 +29,34 @@ export class Proxy {
     this.strand();
   }
 
-  /** Swallows only what those that are connected now send. */
+  /** Holds back only the data of current connections. */
   strand(): void {
     for (const socket of this.sockets) socket.pause();
   }
 
-  /** Lets each answer of the database come so many milliseconds later. */
+  /** Delays each answer of the database by so many milliseconds. */
   delay(ms: number): void {
     this.lateMs = ms;
   }
 
-  /** What was held back arrives now, late, as after a network partition. */
+  /** Passes on what was held back, late, as after a network partition. */
   pass(): void {
     this.isSwallowing = false;
     for (const socket of this.sockets) socket.resume();
   }
 
-  /** Accepts connections again, where it did before. */
+  /** Accepts connections again, on the same port. */
   async mend(): Promise<void> {
     await once(this.server.listen(this.port, '127.0.0.1'), 'listening');
   }
 
-  /** Leads to another server from now on, and ends every connection to the one before. */
+  /** Connects to another server from now on, and ends all current connections. */
   lead(databaseUrl: string): void {
     this.target = new URL(databaseUrl);
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** Ends every connection and accepts no more, like a database that is gone. */
+  /** Ends every connection and refuses new ones, like a database that is away. */
   stop(): void {
     this.server.close();
     for (const socket of this.sockets) socket.destroy();

@@ -3,7 +3,7 @@ import { execFile, spawnSync } from 'node:child_process';
 export const hasPsql = spawnSync('psql', ['--version']).status === 0;
 if (!hasPsql) console.warn('deploy/postgres/roles.sql is not tested: no psql is installed.');
 
-/** Runs SQL by psql, as the operator does: it goes on after an error unless the script says otherwise. */
+/** Runs SQL by psql, as operators do: psql continues after an error unless the script says otherwise. */
 export function psql(
   url: string,
   script: string,

@@ -7,7 +7,7 @@ export interface Received {
   path: string;
   headers: Record<string, string>;
   bytes: Buffer;
-  /** The content of the bytes. */
+  /** The fields of the body. */
   id: string;
   message: string;
   /** Milliseconds since 1970. */
@@ -36,7 +36,7 @@ export class Receiver {
 
   static async start(behave?: Behaviour): Promise<Receiver> {
     const receiver = new Receiver(behave);
-    // A run of tests ends, also where one has failed before it could stop this.
+    // Does not keep a test run alive if a test fails before it stops the receiver.
     await once(receiver.server.unref().listen(0, '127.0.0.1'), 'listening');
     return receiver;
   }
@@ -54,7 +54,7 @@ export class Receiver {
     return this.byId.get(id) ?? [];
   }
 
-  /** @throws if the signature is not that of the secret, as the specification's own library checks it */
+  /** @throws if the signature does not match the secret, by the library of the specification */
   verify({ bytes, headers }: Received, secret = this.secret): unknown {
     return new Webhook(secret).verify(bytes.toString(), headers);
   }

@@ -54,10 +54,10 @@ class Said {
   @TextField({ max: 10_000, description: 'What is said.', example: 'Hello' }) text!: string;
 }
 
-/** A file that does not fit into what a stream reads ahead. */
+/** A file larger than a stream's read-ahead. */
 export const LATE_FILE = process.execPath;
 
-/** What a team may write that is not a small JSON body, in Nest's own terms. */
+/** Answers of a team other than small JSON bodies, in Nest's own terms. */
 @ApiTags('recordings')
 @Controller('recordings')
 export class RecordingsController {
@@ -229,7 +229,7 @@ export class RecordingsController {
 /** The request that a call works for, as a team keeps it. */
 const REQUEST = new AsyncLocalStorage<string>();
 
-/** What reads rows where nobody waits. */
+/** Reads rows outside of any request. */
 @Injectable()
 export class RowCounter {
   static readonly counts: number[] = [];
@@ -260,7 +260,7 @@ async function* csvOf(rows: AsyncIterable<{ id: string; text: string }>): AsyncG
   yield part;
 }
 
-/** Does not keep the process of the tests, once they are over. */
+/** A pause that does not keep the test process alive. */
 const pause = (ms: number) => sleep(ms, undefined, { ref: false });
 
 const LINE = `${'x'.repeat(1_023)}\n`;

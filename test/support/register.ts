@@ -17,7 +17,7 @@ export class Register<Value> {
     this.writes = [{ value, acknowledged: true }];
   }
 
-  /** Runs a write that makes it hold `value`. */
+  /** Runs a write that sets the register to `value`. */
   async write<Answer>(value: Value, run: () => Promise<Answer>): Promise<Answer> {
     const write = { value, acknowledged: false };
     this.writes.push(write);
@@ -26,7 +26,7 @@ export class Register<Value> {
     return answer;
   }
 
-  /** To be called before a read. */
+  /** Call this before a read. */
   now(): Moment {
     return this.writes.findLastIndex(({ acknowledged }) => acknowledged);
   }

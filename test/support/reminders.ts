@@ -21,8 +21,8 @@ export class Reminders {
   ) {}
 
   /**
-   * Starts it on a database of its own, unless `env` names one that has had one.
-   * @param checkout where its build is
+   * Starts the service on its own database, or on an earlier one that `env` names.
+   * @param checkout the folder of the build
    */
   static async start(env: Record<string, string> = {}, checkout = ROOT): Promise<Reminders> {
     const databaseUrl = env.DATABASE_URL ?? (await createDatabase('TEMPLATE migrated'));
@@ -36,7 +36,7 @@ export class Reminders {
     return new Reminders(service, databaseUrl);
   }
 
-  /** Asks it to add jobs to the transaction that adds a visit; returns what it says. */
+  /** Asks the service to add jobs in the transaction that adds a visit; returns the answer. */
   async add(given: Record<string, unknown>): Promise<string> {
     const address = /Reminders at (\S+)/.exec(this.service.output())![1]!;
     return (await fetch(address, { method: 'POST', body: JSON.stringify(given) })).text();
@@ -46,7 +46,7 @@ export class Reminders {
     return query(this.databaseUrl, sql, values);
   }
 
-  /** The calls of handlers whose payload has this name, in their order. */
+  /** The calls of handlers whose payload has this name, in order. */
   calls(name: string): Promise<HandledCall[]> {
     return this.query(`SELECT * FROM calls WHERE payload->>'name' = $1 ORDER BY at`, name);
   }
@@ -55,7 +55,7 @@ export class Reminders {
     return this.query('SELECT * FROM calls WHERE queue = $1 ORDER BY at', queue);
   }
 
-  /** Without the copies of failed jobs in the dead letter queue. */
+  /** Excludes the copies of failed jobs in the dead letter queue. */
   jobs(name: string): Promise<{ id: string; state: string }[]> {
     return this.query(
       `SELECT id, state FROM pgboss.job WHERE data->'payload'->>'name' = $1 AND NOT starts_with(name, '__')`,
@@ -67,7 +67,7 @@ export class Reminders {
     return (await this.jobs(name))[0]?.state;
   }
 
-  /** Waits until all jobs with this name are done: they are there no more. */
+  /** Waits until all jobs with this name are done, and so deleted. */
   async done(name: string, withinMs?: number): Promise<void> {
     await eventually(
       async () => (await this.calls(name)).length > 0 && (await this.jobs(name)).length === 0,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Answer } from '../../src/testing/client.js';
 
-/** Expects that requests with a key, which `send` sends, are refused within a second, and answered 200 until then. */
+/** Expects that all requests of `send`, with one key, are refused within a second, and get 200 until then. */
 export async function expectRevoked(send: () => Promise<Answer[]>): Promise<void> {
   const revoked = Date.now();
   for (let sentAt = revoked, isAccepted = true; isAccepted; sentAt = Date.now()) {

@@ -18,7 +18,7 @@ const run = promisify(execFile);
 
 /** The languages of code samples, each with the command that runs one. */
 export const LANGUAGES: Record<string, (source: string) => [command: string, args: string[]]> = {
-  // Bash takes a socket as its input for a remote login, and would read the start-up file of whoever runs the tests.
+  // Bash takes a socket for a remote login, and would then read the start-up file of the user.
   curl: (source) => ['bash', ['--norc', '-c', source]],
   TypeScript: (source) => [process.execPath, ['--input-type=module-typescript', '-e', source]],
 };
@@ -33,7 +33,7 @@ export async function runSources(
   return String(stdout);
 }
 
-/** Runs the sample of each operation in a language, as it stands, with what earlier ones have returned, on a new service. */
+/** Runs each operation's sample in a language, unchanged, with earlier samples' results, on a new service. */
 export async function runSamples(service: TestedService, label: string): Promise<void> {
   const folder = newFolder();
   // The samples run as they are; only curl is told to print the status too.
@@ -44,7 +44,7 @@ export async function runSamples(service: TestedService, label: string): Promise
   const examples = new Examples();
   for (const one of inWorkingOrder(operations)) {
     const { source } = samplesOf(one).find((sample) => sample.label === label) ?? {};
-    // The document has none for bodies and answers of bytes.
+    // The document has no samples for binary bodies and answers.
     if (source === undefined) {
       expect(statusesOf(one)).toContain((await examples.send(service, one, { key: env.API_KEY })).status);
       continue;
@@ -72,7 +72,7 @@ export async function runSamples(service: TestedService, label: string): Promise
   }
 }
 
-/** Whether an answer goes on until its client has heard enough. */
+/** Whether an answer has no end until the client disconnects. */
 function isEndless({ operation }: Placed): boolean {
   return Object.values(operation.responses).some(({ content = {} }) => 'text/event-stream' in content);
 }

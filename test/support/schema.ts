@@ -3,7 +3,7 @@ import { document, type Placed } from '../../src/testing/document.js';
 /** The part of JSON Schema that the document uses. */
 export interface Schema {
   $ref?: string;
-  /** Two where the second is null. */
+  /** Two schemas if the second is null. */
   anyOf?: Schema[];
   type?: string | string[];
   format?: string;

@@ -1,14 +1,14 @@
 import Sequencer from '@jest/test-sequencer';
 
-/** The files that take longest: 128 to 30 s beside two others on two cores. */
+/** The slowest files: 128 to 30 s beside two others on two cores. */
 const SLOWEST = [
   ...['process', 'database-settings', 'embedded', 'messages', 'admin', 'contract', 'streams'],
   ...['errors', 'identity', 'accounts', 'upgrade', 'extending', 'browser'],
 ].map((name) => `${name}.test.ts`);
 
 /**
- * Has the longest files begin first: begun last, one of them would run alone at the end. Jest knows how long each took only
- * where it has run before, which a clean clone has not, and goes by the sizes of the files.
+ * Starts the longest files first: the last file would otherwise run alone at the end. Jest knows durations
+ * only after a first run; in a clean clone, it goes by file sizes.
  */
 export default class extends Sequencer {
   sort(tests) {

@@ -1,6 +1,6 @@
 import { query, type TestedService } from '../../src/testing/service.js';
 
-/** The texts that stand in a row of any table of a service. Rows have bytes in hexadecimal. */
+/** Those of the texts that any table of a service contains. Rows show bytes in hexadecimal. */
 export async function storedOf({ databaseUrl }: TestedService, texts: string[]): Promise<string[]> {
   const tables = await query<{ name: string }>(
     databaseUrl,

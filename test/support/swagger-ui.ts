@@ -8,20 +8,20 @@ import {
 } from 'playwright-core';
 import { executablePath } from './chromium.js';
 
-/** Swagger UI says so of the field of an id in a list, and shows one. */
+/** Swagger UI prints this for an id field in a list, but shows the field. */
 const KNOWN = 'Could not find component: JsonSchema_integer_int64';
 
 export function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: ['--disable-gpu', '--no-first-run'] });
 }
 
-/** A page that is open, and what went wrong on it. */
+/** An open page, and the errors on it. */
 export interface Visit {
   page: Page;
   troubles: string[];
 }
 
-/** Opens a page as a new visitor, and keeps watch over it, which `mayLeave` its service or not. */
+/** Opens a page as a new visitor, and notes troubles: if not `mayLeave`, also requests to other origins. */
 export async function visit(
   browser: Browser,
   at: string,
@@ -70,7 +70,7 @@ export async function signedIn(page: Page): Promise<void> {
   await page.locator('.close-modal').click();
 }
 
-/** All that the browser has of a visit beside the memory of its page. */
+/** All that the browser stores of a visit, apart from the page's memory. */
 export async function keptBy(page: Page): Promise<string> {
   return page.evaluate<string>(`(async () => JSON.stringify([
     { ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state,
@@ -95,7 +95,7 @@ export async function press(page: Page, operationId: string): Promise<Response> 
   const answered = page.waitForResponse((response) => new URL(response.url()).pathname.startsWith('/v1/'));
   await button.click();
   const answer = await answered;
-  // The page has dealt with it when it shows it.
+  // When the page shows the answer, it has processed it.
   const id = (await answer.headerValue('x-request-id'))!;
   await block.locator('.live-responses-table', { hasText: id }).waitFor();
   return answer;

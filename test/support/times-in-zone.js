@@ -2,7 +2,7 @@ import { DataSource, EntitySchema } from 'typeorm';
 import { commandOptions } from '../../dist/src/platform/database/connection-options.js';
 import { FastRepository } from '../../dist/src/platform/data/fast-repository.js';
 
-// Writes times by a fast repository and by TypeORM on its own, and prints what each has stored, and how each reads what
+// Writes times by a fast repository and by TypeORM; prints what each has stored, and how each reads what
 // TypeORM has stored.
 const TIMES = [
   '2026-02-28T12:00:00.123Z',

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** An answer that the service has not given; without a length, so that nobody can tell whether it is whole. */
+/** An answer that is not the service's; without a length, so that a client cannot tell if it is whole. */
 interface Answer {
   status: number;
   headers?: Record<string, string>;
@@ -10,23 +10,23 @@ interface Answer {
 }
 
 /**
- * What happens to a request: its answer is lost, cut off in the middle, or comes to a halt there; there is none at all
- * (`silent`); or something else is answered, and the request not handed on.
+ * The fate of a request: its answer is lost, cut off, or halted half-way; there is no answer (`silent`); or
+ * another answer is sent, and the service does not get the request.
  */
 export type Fault = 'lost' | 'cut' | 'halted' | 'silent' | Answer;
 
-/** A refusal as the service has them. */
+/** An error like the service's own. */
 export function refusal(status: number, code: string, retryAfter?: number | string): Answer {
   const headers = { 'Content-Type': 'application/json', 'Retry-After': String(retryAfter ?? '') };
   return { status, headers, body: JSON.stringify({ code, message: 'Not now.', status }) };
 }
 
-/** Stands between a client and the service. Each fault is for one request; those after the last one pass. */
+/** A proxy between a client and the service. Each fault affects one request; after the last, all pass. */
 export class Unsteady {
-  /** The requests so far, and when they came, in milliseconds. */
+  /** The requests so far, with their times in milliseconds. */
   readonly seen: { method: string; url: string; headers: IncomingMessage['headers']; at: number }[] = [];
   faults: Fault[] = [];
-  /** How many requests have no whole answer yet, and a client that waits for one. */
+  /** The number of requests that still wait for a whole answer. */
   waiting = 0;
   private readonly server = createServer((inbound, outbound) => void this.answer(inbound, outbound));
 

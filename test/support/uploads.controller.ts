@@ -53,7 +53,7 @@ class NewLong {
 
 type File = Express.Multer.File;
 
-/** What a team may take that is not a small JSON body. */
+/** Requests that a team may accept, other than small JSON bodies. */
 @ApiTags('uploads')
 @Controller('uploads')
 export class UploadsController {

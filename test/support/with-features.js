@@ -1,6 +1,6 @@
 import { startPetstore } from '../../dist/src/index.js';
 
-// The service without some of its features, and with others, whose file exports them as FEATURES.
+// The service without some of its features, and with those in FEATURES of another file.
 const { WITHOUT, FURTHER, PRODUCT } = process.env;
 await startPetstore({
   without: WITHOUT?.split(','),

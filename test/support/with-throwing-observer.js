@@ -1,8 +1,8 @@
 import { HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { AppModule } from '../../dist/src/app.module.js';
 
-// The service with an observer that throws in the listeners that call it: for the requests of clients whose address starts with
-// 127.0.1, and for malformed HTTP and unknown expectations.
+// The service with an observer that throws in its listeners: for clients whose address starts with 127.0.1,
+// for malformed HTTP, and for unknown expectations.
 const BAD = new Set(['bad_request', 'expectation_failed']);
 
 class Careless {

@@ -4,8 +4,8 @@ import type { DataSource } from 'typeorm';
 const BATCH = 10;
 
 /**
- * The tables with rows of accounts, including those of teams' modules, and their columns without those whose comment in the
- * database begins with "secret". Bytes are base64. Rows of partitions and of inheriting tables appear once.
+ * The tables with rows of accounts, teams' tables too, and their columns, except columns whose comment in the
+ * database begins with "secret". Bytes become base64. Rows of partitions and inheriting tables appear once.
  */
 const TABLES = `
   SELECT relname AS name, CASE relkind WHEN 'r' THEN 'ONLY ' ELSE '' END || oid::regclass AS source,
@@ -21,12 +21,12 @@ const TABLES = `
   HAVING bool_or(attname = 'account_id') OR oid = 'accounts'::regclass
   ORDER BY oid <> 'accounts'::regclass, relname`;
 
-/** The row, whatever its columns are called, on one line: a column of JSON keeps line breaks, which are never in its texts. */
+/** The row as JSON on one line, whatever its columns are called; blanks replace line breaks of `json`. */
 const ROW = `translate(row_to_json(r.*)::text, E'\\n\\r', '  ')`;
 
 interface Table {
   name: string;
-  /** For FROM. */
+  /** The SQL after FROM. */
   source: string;
   columns: string;
   isOwned: boolean;

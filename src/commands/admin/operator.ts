@@ -16,7 +16,7 @@ export const OPERATOR = { isOperator: true };
 /** Rows per page of a list. */
 const PAGE = 1_000;
 
-/** The services and the terminal, for the commands. */
+/** Gives the admin commands the services and the terminal. */
 export class Operator {
   constructor(
     private readonly app: INestApplicationContext,
@@ -36,7 +36,7 @@ export class Operator {
     return (await this.account(name)).id;
   }
 
-  /** The operator as the caller of a change to an account. @throws OperatorError if it does not exist, or is closed */
+  /** The operator as the caller of changes to an account. @throws OperatorError unless the account is open */
   async actingOn(name: string): Promise<Caller> {
     const { id, closedAt } = await this.account(name);
     if (closedAt) throw new OperatorError(`The account ${JSON.stringify(name)} is closed.`);
@@ -45,7 +45,7 @@ export class Operator {
 
   private async account(name: string): Promise<Account> {
     const accounts = this.get(AccountsService);
-    // A subject may contain spaces, an issuer or an email may not.
+    // A subject may contain spaces; an issuer and an email may not.
     const [, issuer, subject] = /^(\S+) (.+)$/s.exec(name) ?? [];
     const found = await (issuer && subject
       ? this.get(Identities).find({ issuer, subject })
@@ -155,7 +155,7 @@ function cell(json = ''): string {
     .replace(/[\u007f-\u009f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 }
 
-/** Fields to print as numbers, if they are; a request id is a text, even of digits alone. */
+/** Fields that are printed as numbers if they are integers. A request id is a text, even of digits alone. */
 const IDS = new Set(['accountId', 'keyId', 'subjectId']);
 
 /** Records as lines of JSON, without null values. Ids keep all digits. */

@@ -28,7 +28,7 @@ export interface RunningService extends Stoppable {
   notes: StartBlock['notes'];
   /** Folder of the embedded PostgreSQL, if there is one. */
   dataPath?: string;
-  /** A key for first steps, with the embedded PostgreSQL. */
+  /** An API key for first steps, only with the embedded PostgreSQL. */
   demoKey?: string;
 }
 
@@ -53,20 +53,20 @@ export async function boot(
   return startOnDatabase(config, schema, start, stopping);
 }
 
-/** Milliseconds between two messages of a worker that its event loop runs. */
+/** Milliseconds between two messages by which a worker shows that its event loop runs. */
 const ALIVE_MS = 1_000;
 
 export interface Alive {
   type: 'alive';
 }
 
-/** The message of a worker to the primary once it listens. */
+/** The message of a worker to the primary once the worker listens. */
 export interface Serving extends Pick<RunningService, 'url' | 'notes'> {
   type: 'serving';
 }
 
 /**
- * Serves HTTP beside other workers; the primary has prepared the database. Node ends it when the primary ends.
+ * Serves HTTP in a worker; the primary has prepared the database. Node ends the worker when the primary ends.
  * @param stopping aborts the start
  */
 export async function bootWorker(
@@ -75,7 +75,7 @@ export async function bootWorker(
   parts: Parts,
   stopping: AbortSignal,
 ): Promise<RunningService> {
-  // Emitted for a message to a primary that has just ended.
+  // Node emits an error for a message to a primary that has just ended.
   process.on('error', () => {});
   const service = await serve(config, log, parts, stopping);
   const { url, notes } = service;
@@ -177,7 +177,7 @@ export async function assembleApplication(
   return app;
 }
 
-/** The permissions of other origins. No cookies are involved, so any request header is allowed, such as tracing's. */
+/** What other origins may do. Without cookies, any request header can be allowed, such as tracing's. */
 function corsOptions(origins: string): CorsOptions {
   return {
     origin: origins.split(','),

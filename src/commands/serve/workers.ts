@@ -14,23 +14,23 @@ import { claimPort, OperatorError } from '../../platform/process/index.js';
 import { type Log, Metrics, NestLogger, WorkerMetrics } from '../../platform/telemetry/index.js';
 import type { Alive, RunningService, Serving } from './serve.js';
 
-/** Consecutive workers that end before they serve, after which the primary gives up. */
+/** After this many workers in a row that end before they serve, the primary gives up. */
 const MAX_FAILURES = 5;
 /** Milliseconds before a worker that has not served is replaced. */
 const PAUSE_MS = 200;
-/** Milliseconds between two looks for silent workers: workers send a message as often. */
+/** Milliseconds between checks for silent workers; workers send a message as often. */
 const LOOK_MS = 1_000;
 /** Messages in a row that a worker may miss before it is replaced: it is suspended, or in an endless loop. */
 const MAX_SILENCE = 5;
-/** Milliseconds beyond the grace period after which a worker that does not end, such as a suspended one, is killed. */
+/** Milliseconds after the grace period before a worker that does not end, e.g. a suspended one, is killed. */
 const END_MS = 5_000;
 
-/** Where the metrics of the workers are unless `METRICS_PORT` says otherwise. */
+/** The port of the workers' metrics unless `METRICS_PORT` is set. */
 const DEFAULT_METRICS_PORT = 9464;
 
 /**
- * Prepares the database and runs workers on it. The primary itself serves nothing but the metrics of all workers, so that a
- * scrape never waits at one that is suspended.
+ * Prepares the database and runs workers on it. The primary itself serves only the metrics of all workers, so
+ * that a scrape never waits for a suspended worker.
  * @param stopping aborts the start, and ends the replacement of workers
  * @throws OperatorError whose message says in one line what is wrong
  */
@@ -59,7 +59,7 @@ export async function bootPrimary(
   return startOnDatabase(config, { migrations, install: installJobs }, start, stopping);
 }
 
-/** Loads the modules that create the key only if there is a data folder. */
+/** Opens the demo key if there is a data folder; only then loads the modules for that. */
 async function openDemoKey({ config, path }: OpenDatabase, logger: NestLogger): Promise<string | undefined> {
   if (path === undefined) return undefined;
   const { withContext } = await import('../admin/context.js');
@@ -76,7 +76,7 @@ async function openDemoKey({ config, path }: OpenDatabase, logger: NestLogger): 
 })
 class WorkerMetricsModule {}
 
-/** Serves the metrics of all workers. The default port may be that of another service; then any free one is taken. */
+/** Serves the metrics of all workers: on any free port if another service has the default port. */
 async function serveMetrics(config: Config, log: Log) {
   const { HOST, METRICS_PORT = await claimPort(DEFAULT_METRICS_PORT, HOST).catch(() => 0) } = config;
   const adapter = new HttpAdapter(config);
@@ -91,12 +91,12 @@ async function serveMetrics(config: Config, log: Log) {
 
 /** The worker processes; a worker that ends is replaced. */
 export class Workers {
-  /** Holds the workers' limit counts; only has to exist. */
+  /** Holds the workers' rate-limit counts; nothing calls it. */
   protected readonly limits = new RateLimiterClusterMaster();
   private readonly logger = new Logger('Workers');
   /** The workers that have not ended, each with a promise of its end. */
   private readonly exits = new Map<Worker, Promise<unknown>>();
-  /** The workers that serve, each with how often this process has looked since it was last heard. */
+  /** The workers that serve, each with the number of checks since its last message. */
   private readonly serving = new Map<Worker, number>();
   private readonly started = Promise.withResolvers<Serving>();
   private readonly failed = Promise.withResolvers<Error>();
@@ -149,7 +149,7 @@ export class Workers {
     if (this.isOver) return;
     const worker = cluster.fork(this.environment);
     this.exits.set(worker, once(worker, 'exit'));
-    // Emitted for a message to a worker that has just ended; `exit` is handled below.
+    // Node emits an error for a message to a worker that has just ended; `exit` is handled below.
     worker.on('error', () => {});
     worker.on('message', (message: Serving | Alive | { type?: undefined } | null) => {
       if (message?.type === 'alive' && this.serving.has(worker)) this.serving.set(worker, 0);
@@ -161,7 +161,7 @@ export class Workers {
     worker.once('exit', (code, signal) => void this.replace(worker, signal ?? `exit code ${code}`));
   }
 
-  /** Counted in looks of this process, so that nobody is killed after all were suspended together. */
+  /** Counts the primary's own checks: if all processes were suspended together, no worker is killed. */
   private killSilent(): void {
     if (this.isOver) return;
     for (const [worker, silence] of this.serving) {

@@ -17,7 +17,7 @@ import { requireConstraints } from './violations.js';
 const tokenOf = (entity: Type) => `${entity.name}FastRepository`;
 const IS_INJECTED = Symbol('has a FastRepository');
 
-/** Injects the `FastRepository` of an entity of the feature, which must be the columns of one table. */
+/** Injects the `FastRepository` of one of the feature's entities, which `requireShape` must accept. */
 export function InjectFastRepository(entity: Type): ParameterDecorator & PropertyDecorator {
   Reflect.defineMetadata(IS_INJECTED, true, entity);
   return Inject(tokenOf(entity));
@@ -39,7 +39,7 @@ export function InjectFastRepository(entity: Type): ParameterDecorator & Propert
 export class DataModule implements OnApplicationBootstrap {
   constructor(@Inject(getDataSourceToken()) private readonly database: DataSource) {}
 
-  /** The repositories of TypeORM's own module, and a `FastRepository` of each entity. */
+  /** TypeORM's own repositories, and a `FastRepository` for each entity. */
   static forFeature(entities: readonly Type<ObjectLiteral>[]): DynamicModule {
     const own = TypeOrmModule.forFeature([...entities]);
     const providers = entities.map((entity) => ({
@@ -56,17 +56,17 @@ export class DataModule implements OnApplicationBootstrap {
   }
 
   /**
-   * Checks the entities once providers have subscribed to them.
-   * @throws OperatorError for one whose `FastRepository` a service injects, and that cannot have one; for a `violation` of a
-   * constraint that does not exist
+   * Checks the entities after providers have added their TypeORM subscribers.
+   * @throws OperatorError for an injected `FastRepository` whose entity cannot have one; for a `violation` of
+   * a constraint that does not exist
    */
   async onApplicationBootstrap(): Promise<void> {
     for (const entity of this.database.entityMetadatas) {
       const { target } = entity;
-      // Of this very class, not of one which it extends.
+      // Only this very class: a class that extends a marked entity is not marked itself.
       if (typeof target === 'function' && Reflect.hasOwnMetadata(IS_INJECTED, target)) requireShape(entity);
     }
-    // Commands set no `statement_timeout`, and report an outdated schema themselves.
+    // Only commands set no `statement_timeout`; they report an outdated schema themselves.
     const { statement_timeout: timeout } =
       (this.database.options as { extra?: { statement_timeout?: number } }).extra ?? {};
     if (timeout !== undefined) await requireConstraints(this.database);

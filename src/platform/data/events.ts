@@ -9,10 +9,10 @@ import { Transactions } from './transactions.js';
 
 const CHANNEL = 'petstore_events';
 
-/** The most bytes of an event with its topic, as JSON: a notification of PostgreSQL has less than 8,000. */
+/** Maximum bytes of an event with its topic, as JSON: PostgreSQL limits a notification to less than 8,000. */
 const MAX_BYTES = 7_999;
 
-/** Milliseconds between two probes of the connection, which find a server that is gone without closing it. */
+/** Milliseconds between probes, which detect a server that is gone without closing the connection. */
 const PROBE_MS = 5_000;
 
 interface Notification {
@@ -21,9 +21,9 @@ interface Notification {
 }
 
 /**
- * Listeners that get an event in one turn of the event loop: each costs some 50 µs in its stream. With 2,000 streams and
- * four events a second on a busy machine, another client waited 16 ms in one of 100 requests; with all listeners in one
- * turn, 128 ms.
+ * Listeners that get an event in one turn of the event loop; each takes some 50 µs. With 2,000 streams and
+ * four events a second on a busy machine, the 99th percentile of another client's waits was 16 ms; with all
+ * listeners in one turn, 128 ms.
  */
 const BATCH = 50;
 
@@ -56,7 +56,7 @@ class Listeners {
     }
   }
 
-  /** Delivers what is queued, then completes all listeners. */
+  /** Delivers queued events, then completes all listeners. */
   async complete(): Promise<void> {
     await this.delivered;
     for (const listeners of this.byTopic.values()) for (const listener of [...listeners]) listener.complete();
@@ -69,15 +69,15 @@ interface Subscription {
 }
 
 /**
- * Publishes events to all instances of the service within a second, by LISTEN and NOTIFY of PostgreSQL: one connection,
- * past any pooler, in each process that has subscribers. An event says that something has changed; the change itself is in
- * a table, where a subscriber that was away reads it.
+ * Publishes events to all instances of the service within a second, by PostgreSQL's LISTEN and NOTIFY. Each
+ * process that has subscribers opens one connection, past any pooler. An event only says that something has
+ * changed: the change itself is in a table, where a subscriber that missed the event reads it.
  */
 @Injectable()
 export class Events implements BeforeApplicationShutdown {
   private readonly logger = new Logger(Events.name);
   private readonly stopping = new AbortController();
-  /** Runs work outside of any request: the connection outlives the one that opens it. */
+  /** Runs work outside of any request: the connection outlives the request that opens it. */
   private readonly outside = AsyncLocalStorage.snapshot();
   private subscription?: Promise<Subscription>;
 
@@ -87,10 +87,10 @@ export class Events implements BeforeApplicationShutdown {
   ) {}
 
   /**
-   * Publishes an event to all subscribers of the topic: at once, or when the open transaction commits. A transaction that
-   * is undone publishes none.
+   * Publishes an event to all subscribers of the topic: at once, or when the open transaction commits. A
+   * transaction that is rolled back publishes nothing.
    * @param data JSON
-   * @throws Error if topic and data have more than 7,999 bytes: publish an id, and let subscribers read the row
+   * @throws Error if topic and data exceed 7,999 bytes: publish an id, and let subscribers read the row
    */
   async publish(topic: string, data: unknown): Promise<void> {
     const text = JSON.stringify({ topic, data } satisfies Notification);
@@ -100,11 +100,11 @@ export class Events implements BeforeApplicationShutdown {
   }
 
   /**
-   * The events of a topic from now on. The observable completes when the connection to the database is lost, and an event
-   * may be lost with it: an event stream then ends, its client reconnects with `Last-Event-ID`, and `missed` reads the
-   * events after that.
-   * @param missed reads earlier events, once the subscription has started: an event may be both read and published
-   * @throws Error where the database is away, answered 503
+   * The events of a topic from now on. The observable completes when the database connection is lost, which
+   * may lose events too. An event stream then ends, its client reconnects with `Last-Event-ID`, and `missed`
+   * reads the events after that id.
+   * @param missed reads earlier events after the subscription has started, so some may be delivered twice
+   * @throws Error, answered with 503, if the database is away
    */
   of<T>(topic: string, missed: () => Promise<readonly T[]> = async () => []): Observable<T> {
     return new Observable((subscriber) => {
@@ -114,7 +114,7 @@ export class Events implements BeforeApplicationShutdown {
       const start = async () => {
         const { listeners } = await this.listen();
         if (subscriber.closed) return;
-        // In the context of the subscriber, whoever has opened the connection.
+        // Listeners run in the async context of the subscriber, not in that of the connection.
         const listener = {
           next: AsyncLocalStorage.bind((data: unknown) => deliver(data as T)),
           complete: AsyncLocalStorage.bind(() => subscriber.complete()),

@@ -16,16 +16,16 @@ import { insertRows, matching, names, numbered, select, selectOne, update } from
 import { Transactions } from './transactions.js';
 import type { Filter, PageOptions, Values, Where, Which } from './values.js';
 
-/** What all repositories of an entity share. */
+/** State that all repositories of an entity share. */
 interface Table {
   readonly shape: Shape;
   readonly connections: Connections;
   readonly pages: Pages;
-  /** Look-ups by id; undefined where a row can have its id in another spelling. */
+  /** Look-ups by id; undefined if two different texts can name the same id. */
   readonly lookUps?: SharedLookUps<Row>;
 }
 
-/** PostgreSQL's limit for a statement. */
+/** Maximum parameters of a statement in PostgreSQL. */
 const MAX_PARAMETERS = 65_535;
 
 const SWEPT_AT_ONCE = 1_000;
@@ -33,13 +33,13 @@ const SWEPT_AT_ONCE = 1_000;
 const tables = new WeakMap<EntityMetadata, Table>();
 
 /**
- * TypeORM's repository with fast methods for the everyday work of requests, for an entity that is the columns of one table;
- * the start refuses any other entity. TypeORM's own methods do what TypeORM documents. The methods here are prepared
- * statements, in the open transaction (`Transactions`) or alone. Outside of transactions, reads of the same moment share a
- * statement, and every caller gets entities of its own.
+ * TypeORM's repository plus fast methods for everyday requests. The entity must be plain columns of one
+ * table: the service refuses to start otherwise. TypeORM's own methods do what TypeORM documents. The methods
+ * here run prepared statements, in the open transaction (`Transactions`) if there is one. Outside of
+ * transactions, simultaneous reads share a statement, and every caller gets its own entities.
  */
 export class FastRepository<Entity extends ObjectLiteral> extends Repository<Entity> {
-  /** The row with these values, or null; any of several. */
+  /** The row with these values, or null. If several match, any of them. */
   async findRow(where: Where<Entity>): Promise<Entity | null> {
     requireValues(where);
     const { current } = this;
@@ -49,7 +49,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return row ? (this.shape.hydrate(row) as Entity) : null;
   }
 
-  /** The row with these values. @throws ApiError with the code `missing` where there is none */
+  /** The row with these values. @throws ApiError with the code `missing` if there is none */
   async getRow(where: Where<Entity>, missing: ErrorCode): Promise<Entity> {
     const row = await this.findRow(where);
     if (!row) throw new ApiError(missing);
@@ -64,7 +64,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return (await this.addRows([values]))[0]!;
   }
 
-  /** Inserts rows by one statement, or a few; returns them in the same order. An undefined value is none. */
+  /** Inserts rows by one statement, or a few; returns them in the same order. Ignores undefined values. */
   async addRows(values: readonly Values<Entity>[]): Promise<Entity[]> {
     const batches = batchesOf(
       this.shape,
@@ -78,7 +78,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     });
   }
 
-  /** Sets properties of all rows with these values; returns the rows, in no order. An undefined value sets nothing. */
+  /** Sets properties of all rows with these values; returns the rows, unordered. Ignores undefined values. */
   async updateRows(which: Which<Entity>, values: Values<Entity>): Promise<Entity[]> {
     requireValues(which);
     const { shape } = this;
@@ -105,9 +105,9 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   /**
-   * Changes one row in a transaction: finds and locks it, has `work` set its properties, and saves those that differ. Of
-   * several changes at once, each sees the result of the one before.
-   * @throws ApiError with the code `missing` where no row has these values, and any error of `work`
+   * Changes one row in a transaction: finds and locks the row, lets `work` set its properties, and saves the
+   * changed ones. Each of several concurrent changes sees the result of the one before.
+   * @throws ApiError with the code `missing` if no row has these values, and any error of `work`
    */
   async changeRow(where: Where<Entity>, missing: ErrorCode, work: (row: Entity) => unknown): Promise<Entity> {
     requireValues(where);
@@ -116,7 +116,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
       if (!found) throw new ApiError(missing);
       const { shape } = this;
       const [before, row] = [shape.hydrate(found), shape.hydrate(found)];
-      // As the values are sent, and before `work`: an instance may hide its state, or be changed in place.
+      // Copies the values as sent, before `work`: a value may hide its state, or be changed in place.
       const sent = written(shape.columns, before);
       await work(row as Entity);
       const changes: ObjectLiteral = {};
@@ -138,10 +138,10 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   /**
-   * One page of the rows that match a filter, in the order of their ids or of another property, whose values are not null
-   * and do not change. A page starts after a row, so each costs the same at any depth, and rows that come or change meanwhile
-   * neither repeat an item nor hide one. The list needs an index on the properties of the filter that have one value or
-   * several, in their order, then on its sort property, then on the id: a number or a UUID.
+   * One page of the rows that match a filter, ordered by id, or first by a property that is never null and
+   * never changes. A page starts after a row, so every page costs the same, and rows added or changed
+   * meanwhile neither repeat nor hide an item. The list needs an index on the filter's properties with one
+   * value or a list of values, in their order, then the sort property, then the id: a number or a UUID.
    * @throws ApiError `invalid_cursor`; TypeError for a list that cannot have such pages
    */
   async page<Item extends Entity & { id: string }>(
@@ -157,10 +157,10 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   /**
-   * One page of the rows that a query of TypeORM's builder, or of SQL, finds by their `id`, each once, in the order of
-   * other columns that it selects (`sort`), never NULL, and of the id. A row whose values change between two pages may come
-   * twice or not at all. Each page sorts every row that the query finds, so let an index find few.
-   * @throws ApiError `invalid_cursor`, also for a cursor of other words, another query or another order
+   * One page of the rows whose ids a query finds, in SQL or TypeORM's builder. The query selects each `id`
+   * once, and the columns of `sort`, never NULL; pages are ordered by these columns, then by id. A row that
+   * changes between two pages may appear twice or never. A page sorts all rows found: let an index find few.
+   * @throws ApiError `invalid_cursor`, also for a cursor of another query, other parameters or another order
    */
   async pageOf<Item extends Entity & { id: string }>(
     this: FastRepository<Item>,
@@ -175,10 +175,10 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   /**
-   * Deletes old rows, a thousand by each statement, until none is left or the signal says so; leaves out rows that others have
-   * locked.
-   * @param old their condition
-   * @param by the property of their age, which has an index: such rows are neighbours in the table, and a thousand take 20 ms
+   * Deletes old rows, 1,000 per statement, until none is left or the signal aborts; skips locked rows.
+   * @param old the condition for old rows
+   * @param by the property of the rows' age, which has an index: rows of one age are neighbours in the table,
+   * and 1,000 take 20 ms
    */
   async sweep(old: Sql, by: keyof Entity & string, signal: AbortSignal): Promise<void> {
     const { table, keys } = this.shape;
@@ -189,12 +189,12 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
       [, count] = await this.query<[unknown, number]>(text, [...(old.parameters ?? [])]);
   }
 
-  /** The columns of the table. @throws OperatorError for an entity that is more than these */
+  /** The columns of the table. @throws OperatorError as `requireShape` does */
   get shape(): Shape {
     return this.table.shape;
   }
 
-  /** Runs a prepared statement, written on first use, on the connection of the current call. @throws QueryFailedError */
+  /** Prepares and runs the SQL of `write`, in the open transaction if any. @throws QueryFailedError */
   send(name: string, write: () => string, values: unknown[]): Promise<Row[]> {
     const { shape, connections } = this.table;
     return connections.run(this.current, shape.prepared(name, write), values);
@@ -205,7 +205,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     const { shape, connections } = this.table;
     const given = batch.map((row) => shape.given(row));
     const write = () => insertRows(shape, given);
-    // Without a name for several rows: every connection would keep a prepared statement for each number of rows.
+    // Not prepared for several rows: each connection would keep a statement for every number of rows.
     const statement =
       batch.length === 1
         ? shape.prepared(`insert ${namesOf(given[0]!)}`, write)
@@ -224,7 +224,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
     return (await this.send(name, () => selectOne(shape, by, lock), written(by, where)))[0];
   }
 
-  /** Runs `work` in the transaction of the repository, in the open one, or in a new one. */
+  /** Runs `work` in the repository's own transaction, else in the open transaction, else in a new one. */
   private inTransaction<T>(work: () => Promise<T>): Promise<T> {
     const { transactions, manager } = this;
     return manager.queryRunner ? transactions.within(manager, work) : transactions.run(work);
@@ -243,7 +243,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 }
 
-/** @throws OperatorError for an entity that is more than the columns of one table */
+/** @throws OperatorError as `requireShape` does */
 function tableOf(entity: EntityMetadata): Table {
   const shape = new Shape(entity);
   const connections = Connections.of(entity.dataSource);
@@ -265,7 +265,7 @@ function lookUpsOf(shape: Shape, connections: Connections): SharedLookUps<Row> |
   const among = () => select(shape, matching([key!], numbered, new Set([key!])));
   const findMany = shape.prepared('find among', among);
   return new SharedLookUps(async (ids) => {
-    // PostgreSQL finds the row of a lone id in a third of the time.
+    // For a lone id, `=` takes a third of the time of `ANY`.
     const rows = await (ids.length === 1
       ? connections.run(manager, findOne, ids)
       : connections.run(manager, findMany, [ids]));
@@ -273,7 +273,7 @@ function lookUpsOf(shape: Shape, connections: Connections): SharedLookUps<Row> |
   });
 }
 
-/** The rows of each statement, which together have no more values than a statement can have. */
+/** Splits rows into batches, each with at most `MAX_PARAMETERS` values. */
 function batchesOf(shape: Shape, rows: readonly ObjectLiteral[]): ObjectLiteral[][] {
   const most = Math.floor(MAX_PARAMETERS / shape.columns.length);
   return Array.from({ length: Math.ceil(rows.length / most) }, (_batch, i) =>
@@ -281,13 +281,13 @@ function batchesOf(shape: Shape, rows: readonly ObjectLiteral[]): ObjectLiteral[
   );
 }
 
-/** Keys as PostgreSQL writes them, so that no other text names the same row. Longer digits might be no bigint. */
+/** Keys as PostgreSQL writes them: no other text names the same row. Longer digits may exceed bigint. */
 const EXACT_KEYS: Record<string, RegExp> = {
   bigint: /^(?:0|-?[1-9]\d{0,17})$/,
   uuid: /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/,
 };
 
-/** The id of a look-up by id alone; undefined if PostgreSQL spells the id in another way. */
+/** The id if `where` has nothing else and the id is as PostgreSQL writes it; otherwise undefined. */
 function idIn({ keys: [key] }: Shape, where: ObjectLiteral): string | undefined {
   const value: unknown = where[key!.property];
   const isAlone = Object.keys(where).length === 1 && typeof value === 'string';

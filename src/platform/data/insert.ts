@@ -20,7 +20,7 @@ export interface Requirement extends Part {
   readonly otherwise: () => Promise<never>;
 }
 
-/** A command for a new row, which its SQL calls `made`. */
+/** A command that refers to the new row, which its SQL calls `made`. */
 export interface Belonging {
   readonly of: (made: Shape) => Part;
 }
@@ -47,7 +47,7 @@ export function setting<Entity extends ObjectLiteral>(
   };
 }
 
-/** A row that belongs to a new one. @param fromRow properties, each with the property of the new row that it copies */
+/** A row that belongs to a new row. @param fromRow for a property, the property of the new row to copy */
 export function belonging<Entity extends ObjectLiteral>(
   rows: FastRepository<Entity>,
   values: Values<Entity>,
@@ -74,9 +74,9 @@ export function belonging<Entity extends ObjectLiteral>(
 }
 
 /**
- * A new row and the rows that belong to it, as one statement: PostgreSQL does all of it or nothing. An `Insert` is a value:
- * nothing is sent before `run`. The service runs an `Insert` that the method of a controller returns, with an
- * `Idempotency-Key` together with the key and the answer (`Idempotent`).
+ * A new row and the rows that belong to it, as one statement: PostgreSQL inserts all or none. An `Insert` is
+ * a value: nothing is sent before `run`. If a controller method returns an `Insert`, the service runs it;
+ * with an `Idempotency-Key`, the same statement stores the key and the answer (`Idempotent`).
  */
 export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
   private requirement?: Requirement;
@@ -90,7 +90,7 @@ export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
     super();
   }
 
-  /** Requires an update of another row. @throws Error for a second one, as either might be done without the other */
+  /** Requires an update of another row. @throws Error for a second update, which could succeed alone */
   requiring(required: Requirement): this {
     if (this.requirement)
       throw new Error('An insert can have only one requirement: use a transaction for more');
@@ -98,7 +98,7 @@ export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
     return this;
   }
 
-  /** Adds rows that belong to the new one. */
+  /** Adds rows that belong to the new row. */
   with(...belongings: readonly Belonging[]): this {
     this.belongings.push(...belongings);
     return this;
@@ -111,10 +111,10 @@ export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
   }
 
   /**
-   * Makes the row, in the open transaction or by a statement of its own.
-   * @param more further rows that belong to it
+   * Inserts the row, in the open transaction or by a statement of its own.
+   * @param more further rows that belong to the new row
    * @returns the row as it is stored
-   * @throws ApiError of the requirement or of a violation; QueryFailedError for any other refusal. Nothing is done then.
+   * @throws ApiError of the requirement or of a violation; QueryFailedError otherwise. Nothing is inserted.
    */
   async run(...more: readonly Belonging[]): Promise<Entity> {
     const { rows, requirement } = this;
@@ -153,7 +153,7 @@ export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
   }
 }
 
-/** A new row as a value. */
+/** An `Insert` of a new row. */
 export function insert<Entity extends ObjectLiteral>(
   rows: FastRepository<Entity>,
   values: Values<Entity>,

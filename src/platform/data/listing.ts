@@ -4,13 +4,13 @@ import { ApiError, type Cursors, type Direction, type Position } from '../api/in
 import { codeOf } from '../database/index.js';
 import type { Shape, ShapeColumn } from './shape.js';
 
-/** A short text that stands for a list in its cursors. */
+/** A short hash that identifies a list in its cursors. */
 export const markOf = (text: string): string => hash('sha256', text, 'base64url').slice(0, 12);
 
-/** SQLSTATE class "data exception": a value that is none of the type of its column. */
+/** SQLSTATE class "data exception": a value that is invalid for the type of its column. */
 const NO_VALUE = /^22/;
 
-/** Refuses a position with a value that no row can have: the first page was read with all other values. */
+/** A data exception becomes `invalid_cursor`: only the cursor's values are new since the first page. */
 export function invalidCursor(cause: unknown): never {
   if (!NO_VALUE.test(codeOf(cause) ?? '')) throw cause;
   throw new ApiError('invalid_cursor', undefined, { cause });
@@ -23,7 +23,7 @@ export interface Order {
 
 /** A list of an entity's rows, with its filter and order. */
 export class Listing implements Cursors {
-  /** Columns with one value in all rows, null for none. */
+  /** Columns that have the same value in all rows of the list; null means NULL. */
   readonly equal: (readonly [property: string, value: unknown])[] = [];
   readonly among?: readonly [property: string, values: readonly unknown[]];
   readonly range?: Range;
@@ -31,7 +31,7 @@ export class Listing implements Cursors {
   readonly sort?: string;
   readonly isDescending: boolean;
 
-  /** @throws TypeError for a list whose pages would not cost the same at any depth, whatever the indexes */
+  /** @throws TypeError for a list whose later pages would cost more, whatever the indexes */
   constructor(
     private readonly shape: Shape,
     filter: ObjectLiteral,
@@ -48,7 +48,7 @@ export class Listing implements Cursors {
     }
   }
 
-  /** The same in every release: those of an upgrade continue each other's pages. */
+  /** Must stay the same in every release: during an upgrade, releases continue each other's pages. */
   get mark(): string {
     const { shape, equal, among, range, sort = 'id', isDescending } = this;
     const parts = equal.map(([name, value]) => `${name}=${textOf(value)}`);
@@ -64,7 +64,7 @@ export class Listing implements Cursors {
     return TIMES[this.shape.column(sort).type]?.test(value) ?? true;
   }
 
-  /** A text that lists share whose pages differ by values alone. */
+  /** Equal for lists that differ in values alone, so that they share a prepared statement. */
   get form(): string {
     const { equal, among, range, sort = '', isDescending } = this;
     const names = equal.map(([name, value]) => (value === null ? `${name} null` : name));
@@ -96,12 +96,12 @@ export class Listing implements Cursors {
 const LAST_CODE_POINT = 0x10ffff;
 const SURROGATES = { first: 0xd800, next: 0xe000 };
 
-/** Values from `from` up to but not including `to`; an end that is undefined is open. */
+/** Values from `from` up to but not including `to`; an undefined end is open. */
 export class Range<Value = unknown> {
   constructor(
     readonly from: Value | undefined,
     readonly to: Value | undefined,
-    /** Whether the range is that of a prefix, which holds in the order of code points alone. */
+    /** Whether the range is that of a prefix, which is only correct in the order of code points. */
     readonly isPrefix = false,
   ) {}
 }
@@ -116,7 +116,7 @@ export function startingWith(prefix?: string): Range<string> | undefined {
   return prefix ? new Range(prefix, successorOf(prefix), true) : undefined;
 }
 
-/** The first text, in the order of code points, after all with a prefix; undefined if there is none. */
+/** The first text, in the order of code points, after all texts with a prefix; undefined if there is none. */
 function successorOf(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!);
   while (points.at(-1) === LAST_CODE_POINT) points.pop();
@@ -142,7 +142,7 @@ export const LEAST: Readonly<Record<string, string>> = {
   date: '-infinity',
 };
 
-/** How cursors write times, for which PostgreSQL reads other texts too. */
+/** The formats of times in cursors; PostgreSQL would read other texts too. */
 const TIMES: Record<string, RegExp> = {
   'timestamp with time zone': /^(?:(?:[+-]\d\d)?\d{4}-\d\d-\d\dT[\d:.]{12}Z|-?Infinity)$/,
   date: /^(?:\d{4,}-\d\d-\d\d(?: BC)?|-?[Ii]nfinity)$/,
@@ -159,7 +159,7 @@ export function requirePages({ entity, keys: [key, ...more] }: Shape): void {
   if (!(type in LEAST_KEY)) refuse(`its id is of type ${type}`);
 }
 
-/** Why a column cannot sort a list; undefined if it can. Cursors hold its values exactly as PostgreSQL has them. */
+/** Why a column cannot sort a list; undefined if it can. Cursors must hold its values without loss. */
 function whyNotSorted({ type, metadata: column }: ShapeColumn): string | undefined {
   if (!(type in LEAST) || column.isArray) return `is of type ${type}${column.isArray ? '[]' : ''}`;
   if (column.isNullable) return 'can be null';

@@ -14,12 +14,12 @@ import { convert, type Shape, type ShapeColumn } from './shape.js';
 import { hiddenList, select } from './sql.js';
 import type { PageStart } from './values.js';
 
-/** Recent pages of each table whose reads are shared. */
+/** Maximum pages of each table whose shared reads are remembered. */
 const MAX_SHARED = 1_000;
 
 /**
- * Pages of a table's rows, each by one keyset statement. Requests for the same page at the same moment share it; of their payers,
- * those with the fewest connections pay for it.
+ * Pages of a table's rows, each by one keyset statement. Simultaneous requests for a page share its read,
+ * which is charged to the payers that hold the fewest connections.
  */
 export class Pages {
   private readonly shared = new LRUCache<string, SharedRead<Slice>>({ max: MAX_SHARED });
@@ -44,18 +44,18 @@ export class Pages {
       return this.cut(list, await (after ? rows.catch(invalidCursor) : rows), limit);
     };
     const work = currentWork.getStore();
-    // In a transaction, or in an operation with connections of its own.
+    // A transaction, or an operation with a time limit of its own, reads on its own connection.
     if (manager.queryRunner || work?.hasOwnTime) return read();
     const { quota } = connections.primary;
     const payers = work?.payers ?? NOBODY;
-    // Nobody else waits with payers that have all the connections they may have.
+    // Payers at their quota share reads only with each other, so that no other request waits with them.
     const own = quota.isFull(payers) ? payers.join() : '';
     const question = `${own} ${form} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
     if (!shared) {
       shared = new SharedRead((all) => {
         const fewest = [...all].reduce((one, other) => (quota.held(other) < quota.held(one) ? other : one));
-        // Whoever asks from now on starts another read.
+        // These payers are at their quota now: later requests start a read of their own.
         if (!own && quota.isFull(fewest)) this.shared.delete(question);
         return withoutDeadline(read, fewest);
       });
@@ -64,7 +64,7 @@ export class Pages {
     return shared.ask(payers);
   }
 
-  /** A page of the rows read, which are one more than the page. */
+  /** Cuts a page from the rows read: a row beyond `limit` means that another page follows. */
   private cut(list: Listing, all: readonly Row[], limit: number): Slice {
     const rows = all.slice(0, limit);
     return { rows, last: all.length > limit ? this.positionOf(list, rows.at(-1)!) : undefined };
@@ -81,15 +81,15 @@ export class Pages {
   }
 }
 
-/** The sort value in a position; a time as a `Date`, as PostgreSQL does not read every year that `toISOString` writes. */
+/** The sort value of a position. Times become a `Date`: PostgreSQL cannot read all years of `toISOString`. */
 function sortValue({ type }: ShapeColumn, { value = '' }: Position): unknown {
   if (type !== 'timestamp with time zone') return value;
   const time = new Date(value);
-  // PostgreSQL refuses other texts, such as the 30th of February.
+  // PostgreSQL refuses any other text, such as the 30th of February.
   return !Number.isNaN(time.getTime()) && time.toISOString() === value ? time : value;
 }
 
-/** The value of a parameter, in any list of the same form. */
+/** Computes the value of a parameter for a list of the statement's form. */
 type Parameter = (list: Listing, after: Position | undefined) => unknown;
 
 interface Written {
@@ -101,7 +101,7 @@ interface Written {
 class Parameters {
   readonly all: Parameter[] = [];
 
-  /** A value that the planner may look at. */
+  /** A value that the planner sees. */
   readonly visible = (column: ShapeColumn, value: Parameter): string =>
     `$${this.all.push((list, after) => convert(column, value(list, after)))}`;
 
@@ -116,20 +116,20 @@ class Parameters {
   }
 }
 
-/** A column with the SQL of its value in all rows. */
+/** A column that has the same value in all rows, with the SQL of that value. */
 interface Fixed {
   readonly column: ShapeColumn;
   readonly value: string;
 }
 
-/** LIMIT is a literal, so sizes are rounded up: ten statements instead of a hundred. */
+/** LIMIT is a literal in the SQL, so page sizes are rounded up: ten statements instead of a hundred. */
 const STEP = 10;
 const stepOf = (limit: number) => Math.ceil(limit / STEP) * STEP;
 
 /** The alias of a joined list of values; no table has this name. */
 const ONE_OF = '"one of"';
 
-/** The statement of a page, which reads at least one row more. */
+/** The statement of a page, which reads at least one row beyond the limit. */
 function writePage(shape: Shape, list: Listing, { limit, after }: PageStart): Written {
   const parameters = new Parameters();
   const key = shape.keys[0]!;
@@ -150,7 +150,7 @@ function writePage(shape: Shape, list: Listing, { limit, after }: PageStart): Wr
   conditions.push(...nulls.map(({ sql }) => `${sql} IS NULL`));
   if (isOfKeys) conditions.push(`${key.sql} = ANY(${parameters.hiddenList(key)})`);
   conditions.push(...bounds(parameters, last, order, list, after));
-  // With the null columns in front, only the index on them and the rest has this order.
+  // The null columns come first, so that only an index on them and the other columns gives this order.
   const columns = [...(isOfKeys ? [] : nulls), ...(last ? [last.column] : []), ...order];
   const limited = `LIMIT ${stepOf(limit) + 1}`;
   const text = `${select(shape, conditions)} ORDER BY ${inOrder(columns, list)} ${limited}`;
@@ -159,7 +159,7 @@ function writePage(shape: Shape, list: Listing, { limit, after }: PageStart): Wr
     parameters: parameters.all,
   });
   if (!among || isOfKeys) return statement(text);
-  // The first rows of each value; the page is the first of all these.
+  // Reads the first rows of each value; the page is the first rows of them all.
   const all = `unnest(${parameters.hiddenList(among)}) AS ${ONE_OF}(v)`;
   const sorted = inOrder(order, list, 'found.');
   return statement(
@@ -168,10 +168,10 @@ function writePage(shape: Shape, list: Listing, { limit, after }: PageStart): Wr
 }
 
 /**
- * The bounds of the rows. The last column with a value, the sort column and the key are bounded together, and the rows
- * ordered by all of them, so that only the index on these answers without a sort. With `column = value` the planner may
- * scan the whole primary key in search of a rare value. For a comparison of several columns with hidden values, the planner
- * assumes that a third of the rows remain, too many to sort for one page, whatever its statistics say.
+ * The conditions that bound the rows. The last column with a value, the sort column and the key are compared
+ * together, and rows are ordered by all three, so that only an index on them avoids a sort. For an equality,
+ * the planner may scan the whole primary key in search of a rare value. For a comparison of several columns
+ * with hidden values, it assumes that a third of the rows match, too many to sort for a page.
  */
 function bounds(
   { visible, hidden }: Parameters,

@@ -9,11 +9,11 @@ import type { PageStart } from './values.js';
 export interface SearchOrder {
   /** Names of columns that the query selects; the `id` follows. */
   readonly sort: readonly string[];
-  /** Of all these columns; to reverse a single one, select its negated number. Ascending when left out. */
+  /** Applies to all sort columns; to reverse one, select its negated number. Ascending by default. */
   readonly order?: Direction;
 }
 
-/** The rows that a query of a feature finds, in the order of columns that it computes. */
+/** The rows that a feature's query finds, ordered by columns that the query computes. */
 export class Search implements Cursors {
   readonly mark: string;
   private readonly sql: string;
@@ -44,7 +44,7 @@ export class Search implements Cursors {
   async read(connections: Connections, manager: EntityManager, { limit, after }: PageStart): Promise<Slice> {
     const { parameters, columns } = this;
     const values = after ? [...this.valuesIn(after.value)!, after.id] : [];
-    // Without a name: a feature may send any number of texts, and their words deserve a plan of their own.
+    // Not prepared: a feature may send any number of SQL texts, and each set of values gets its own plan.
     const statement = connections.statement(this.write(values.length, limit));
     const read = connections.runList(manager, statement, [...parameters, ...values]);
     const found = await (after ? read.catch(invalidCursor) : read);
@@ -52,13 +52,13 @@ export class Search implements Cursors {
     const rows = found.slice(0, limit).map((row) => row.slice(columns.length));
     const key = this.shape.selected.indexOf(this.shape.keys[0]!);
     return {
-      // A row that the table does not have, or that was soft-deleted, is missing.
+      // Drops rows that the join did not find: the table lacks them, or they are soft-deleted.
       rows: rows.filter((row) => row[key] !== null),
       last: found.length > limit ? positions.at(-1) : undefined,
     };
   }
 
-  /** The values of the order as texts, then the columns of the row: of a page and one row more. */
+  /** Selects the sort values as texts, then the columns of the row: for a page and one row more. */
   private write(count: number, limit: number): string {
     const { sql, parameters, shape, columns, isDescending } = this;
     const places = Array.from({ length: count }, (_value, i) => `$${parameters.length + i + 1}`).join(', ');

@@ -37,7 +37,7 @@ const UNCHANGED = new Set([
   ...['text', 'character varying', 'character', 'uuid', 'bytea', 'boolean', 'inet', 'cidr'],
   ...['timestamptz', 'timestamp with time zone'],
 ]);
-/** Types whose values TypeORM converts, without SQL around the column. */
+/** Types whose values TypeORM converts in JavaScript, without SQL functions around the column. */
 const CONVERTED = new Set([
   ...['date', 'time', 'time without time zone', 'timestamp', 'timestamp without time zone'],
   ...['json', 'jsonb'],
@@ -49,7 +49,7 @@ const CAST: Record<string, string> = { character: 'bpchar' };
 export class Shape {
   readonly table: string;
   readonly columns: readonly ShapeColumn[];
-  /** The columns that a read returns, in this order: not those with `select: false`. */
+  /** Columns that a read returns, in this order; without columns that have `select: false`. */
   readonly selected: readonly ShapeColumn[];
   readonly keys: readonly ShapeColumn[];
   /** The condition of a row that is not soft-deleted. */
@@ -61,7 +61,7 @@ export class Shape {
   private readonly create: new () => ObjectLiteral;
   private readonly hasInitial: boolean;
 
-  /** @throws OperatorError for an entity that is more than the columns of one table */
+  /** @throws OperatorError as `requireShape` does */
   constructor(readonly entity: EntityMetadata) {
     requireShape(entity);
     const all = new Map(entity.columns.map((column) => [column, shapeOf(column)]));
@@ -76,7 +76,7 @@ export class Shape {
     this.hasInitial = Object.values(new this.create()).some((value) => value !== undefined);
   }
 
-  /** The prepared statement with a key, which is its own among those of the table; written on first use. */
+  /** The table's prepared statement under a unique key. `write` makes the SQL on first use. */
   prepared(key: string, write: () => string): Statement {
     const { dataSource, tableName } = this.entity;
     return this.statements.getOrInsertComputed(key, () =>
@@ -91,7 +91,7 @@ export class Shape {
     return column;
   }
 
-  /** The columns that have values. @throws TypeError for a value of a relation: its column can have one */
+  /** The columns that have values. @throws TypeError for the value of a relation: set its column instead */
   given(values: ObjectLiteral): ShapeColumn[] {
     const relation = this.entity.relations.find(({ propertyPath }) => values[propertyPath] !== undefined);
     if (relation)
@@ -101,7 +101,7 @@ export class Shape {
     return this.columns.filter(({ property }) => values[property] !== undefined);
   }
 
-  /** Values of a new row, with the initial values of its class, as `create` of TypeORM has them. */
+  /** Values of a new row, with the initial values of its class, as TypeORM's `create` sets them. */
   withInitial(values: ObjectLiteral): ObjectLiteral {
     return this.hasInitial ? { ...new this.create(), ...withoutUndefined(values) } : values;
   }
@@ -111,7 +111,7 @@ export class Shape {
     return Object.keys(where).map((name) => this.column(name));
   }
 
-  /** The same for one row. @throws TypeError where a value is missing, or one of the primary key */
+  /** The columns of a condition for one row. @throws TypeError for a missing value or primary key column */
   columnsWithKey(where: ObjectLiteral): ShapeColumn[] {
     requireValues(where);
     const absent = this.keys.find(({ property }) => !(property in where));
@@ -132,12 +132,12 @@ export class Shape {
   }
 }
 
-/** A time in UTC: `pg` writes local times, and cuts the offsets of old ones to minutes. */
+/** A date as a text in UTC: `pg` would write local times, and cut the offsets of old dates to minutes. */
 function inUtc(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inUtc);
   if (!isDate(value)) return value;
   const year = value.getUTCFullYear();
-  // The earliest year that a `TimestampField` accepts.
+  // Year 0 of JavaScript, the earliest that a `TimestampField` accepts, is 1 BC.
   if (year === 0) return `${value.toISOString().replace('0000', '0001')} BC`;
   return year > 0 && year < 10_000 ? value.toISOString() : value;
 }
@@ -176,7 +176,7 @@ export function written(columns: readonly ShapeColumn[], values: ObjectLiteral):
   return columns.map((column) => convert(column, values[column.property]));
 }
 
-/** A copy of a value that several entities may share, unless only its parser knows its class. */
+/** Copies a value, as several entities may get the same row. A value of an unknown class stays shared. */
 function copyOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copyOf);
@@ -196,7 +196,7 @@ function withoutUndefined(values: ObjectLiteral): ObjectLiteral {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-/** @throws TypeError where a value is missing, or all are: such a condition would find any row */
+/** @throws TypeError for a missing value, and for no values at all: the condition would match any row */
 export function requireValues(where: ObjectLiteral): void {
   const names = Object.keys(where);
   const missing = names.find((name) => where[name] === undefined || where[name] === null);
@@ -204,7 +204,7 @@ export function requireValues(where: ObjectLiteral): void {
     throw new TypeError(`No value to look for: ${missing ?? 'none'}`);
 }
 
-/** @throws OperatorError for an entity that is more than the columns of one table */
+/** @throws OperatorError for an entity that has more than plain columns of one table */
 export function requireShape(entity: EntityMetadata): void {
   const reason = whyNoShape(entity);
   if (reason)
@@ -213,7 +213,7 @@ export function requireShape(entity: EntityMetadata): void {
     );
 }
 
-/** Why an entity is more than the columns of one table that `shapeOf` can convert as TypeORM does; undefined if it is not. */
+/** Why an entity cannot have a `Shape`, which converts values as TypeORM does; undefined if it can. */
 function whyNoShape(entity: EntityMetadata): string | undefined {
   const { embeddeds, eagerRelations, lazyRelations, listeners, inheritancePattern, treeType } = entity;
   if (typeof entity.target !== 'function') return 'it is not a class';
@@ -229,11 +229,11 @@ function whyNoShape(entity: EntityMetadata): string | undefined {
 }
 
 const CHANGES = ['Insert', 'Update', 'Remove', 'SoftRemove', 'Recover'];
-/** TypeORM's events of rows, and of statements, which know no entity. Events of transactions happen here too. */
+/** TypeORM events of rows and statements, which `FastRepository` skips; transaction events still occur. */
 const ROW_EVENTS = ['afterLoad', ...CHANGES.flatMap((change) => [`before${change}`, `after${change}`])];
 const STATEMENT_EVENTS = ['beforeQuery', 'afterQuery'];
 
-/** Whether TypeORM tells a subscriber of the rows of an entity. */
+/** Whether TypeORM would notify a subscriber of changes or reads of an entity's rows. */
 function listensTo(subscriber: EntitySubscriberInterface, { target }: EntityMetadata): boolean {
   if (STATEMENT_EVENTS.some((name) => name in subscriber)) return true;
   if (!ROW_EVENTS.some((name) => name in subscriber)) return false;

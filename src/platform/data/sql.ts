@@ -7,10 +7,10 @@ export function selectOne(shape: Shape, by: readonly ShapeColumn[], isLocked: bo
   return `${select(shape, matching(by, numbered))} LIMIT 1${isLocked ? ' FOR UPDATE' : ''}`;
 }
 
-/** Inserts rows, each with values for columns of its own; the table sets the others. */
+/** Inserts rows, each with values for columns of its own; other columns get their defaults. */
 export function insertRows(shape: Shape, rows: readonly (readonly ShapeColumn[])[]): string {
   const given = shape.columns.filter((column) => rows.some((row) => row.includes(column)));
-  // Without any value, a column has to stand for the row.
+  // INSERT needs a column: without any value, the key gets its default.
   const columns = given.length > 0 ? given : [shape.keys[0]!];
   let count = 0;
   const all = rows.map((row) => {
@@ -26,7 +26,7 @@ export type Parameter = (place: number) => string;
 /** The parameters of a statement with a single part. */
 export const numbered: Parameter = (i) => `$${i + 1}`;
 
-/** Inserts a row for each row of `from`, with values cast to the types of the columns; without any, the table sets all. */
+/** Inserts a row for each row of `from`, with values cast to the column types; other columns get defaults. */
 export function insertFrom(
   shape: Shape,
   given: readonly ShapeColumn[],
@@ -38,7 +38,7 @@ export function insertFrom(
   return `INSERT INTO ${shape.table}${columns} SELECT ${typed.join(', ')}${from}`;
 }
 
-/** Sets columns of the rows that match `by`; `parameter` counts the values to set first. */
+/** Sets columns of the rows that match `by`; parameters count the new values first, then those of `by`. */
 export function update(
   shape: Shape,
   set: readonly ShapeColumn[],
@@ -80,8 +80,8 @@ function where({ notDeleted }: Shape, conditions: readonly string[]): string {
 }
 
 /**
- * A parameter with a list of values, whose length is hidden from the planner: a plan for a visible short list looks better
- * than one for any list, so PostgreSQL would plan the statement at every run, which takes 20 to 100 µs.
+ * A parameter for a list whose length is hidden from the planner. If PostgreSQL saw a short list, a custom
+ * plan would look cheaper than the generic one, and each run would be planned anew, which takes 20 to 100 µs.
  */
 export function hiddenList(parameter: string, { type }: ShapeColumn): string {
   return `(SELECT ${parameter}::${type}[])::${type}[]`;

@@ -11,26 +11,26 @@ type Connected = PoolClient & { readonly pipeline?: boolean };
 
 interface Session {
   readonly manager: EntityManager;
-  /** Whether it has ended: a later statement would run outside of it, or never. */
+  /** Whether the transaction has ended: a later statement would run outside of it, or never. */
   hasEnded: boolean;
   /** The failure of a nested `run`, which undoes the whole transaction. */
   failure?: { readonly error: unknown };
-  /** Statements whose answers nobody waits for; none rejects. */
+  /** Statements whose answers nobody waits for; none of these promises rejects. */
   readonly unanswered: Promise<unknown>[];
-  /** The failure of one of them, which later statements fail for. */
+  /** The first failure of an unanswered statement, which makes later statements fail. */
   cause?: { readonly error: unknown };
-  /** Its last statement with its values, sent together with COMMIT. */
+  /** The last statement and its values, sent together with COMMIT. */
   last?: readonly [Statement, readonly unknown[]];
 }
 
-/** Fails in a transaction that PostgreSQL has undone. */
+/** Fails in a transaction that PostgreSQL has aborted. */
 const PROBE: Statement = { text: 'SELECT', rowMode: 'array' };
 
 const instances = new WeakMap<DataSource, Transactions>();
 
 /**
- * Sends a statement without waiting for its answer, so that the next statement can follow at once. A failure undoes the open
- * transaction, which then throws it. Outside of a transaction, waits for the answer. Not a method, as features do not need it.
+ * Sends a statement without waiting for its answer, so that the next can follow at once. A failure undoes the
+ * open transaction, whose `run` throws it. Outside of a transaction, waits for the answer. Not for features.
  */
 export let goOn: (transactions: Transactions, statement: () => Promise<unknown>) => Promise<void>;
 
@@ -41,7 +41,7 @@ export class Transactions {
       const { current } = transactions;
       const failed = (error: unknown) => {
         if (!current) throw error;
-        // Else an earlier failure is the cause.
+        // This code only says that an earlier statement has failed, whose error is the cause.
         if (codeOf(error) !== IN_FAILED_TRANSACTION) current.cause ??= { error };
       };
       const answered = statement().catch(failed);
@@ -65,9 +65,9 @@ export class Transactions {
   }
 
   /**
-   * Runs `work` in the open transaction, or else in a new one of TypeORM. An error undoes all of the transaction, also of
-   * an outer one that catches the error. A transaction of a request ends when the answer is due; the time includes waiting
-   * for a connection and for locks.
+   * Runs `work` in the open transaction, or else in a new one of TypeORM. An error undoes the whole
+   * transaction, even if an outer `run` catches the error. A request's transaction ends when the answer is
+   * due; the time includes waiting for a connection and for locks.
    * @throws Error as `manager` does; any error of `work`
    */
   async run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
@@ -81,7 +81,7 @@ export class Transactions {
     }
   }
 
-  /** Runs `work` in the transaction of a manager, or in a new one on its connection, as the open transaction. */
+  /** Makes the transaction of a manager, or a new one on its connection, the open transaction of `work`. */
   async within<T>(manager: EntityManager, work: (transaction: EntityManager) => Promise<T>): Promise<T> {
     if (this.sessions.getStore()?.manager === manager) return this.run(work);
     if (!manager.queryRunner?.isTransactionActive) return this.open(manager, work);

@@ -7,18 +7,18 @@ type Singles<Entity> = {
   [Key in keyof Entity as NonNullable<Entity[Key]> extends Single ? Key : never]: NonNullable<Entity[Key]>;
 };
 
-/** Values of columns of a row. For rows that lack a value, use `find` of TypeORM. */
+/** The values that columns of a row must have. To find rows with NULL, use TypeORM's `find`. */
 export type Where<Entity> = Partial<Singles<Entity>>;
 
-/** The rows to change: those with a value, or one of a list of values, in some columns. */
+/** The rows to change: for each column, a value or a list of accepted values. */
 export type Which<Entity> = {
   [Key in keyof Singles<Entity>]?: Singles<Entity>[Key] | readonly Singles<Entity>[Key][];
 };
 
 /**
- * The rows of a list: those with a value in some columns, null for none; with one of a list of values in one column; and in
- * a range of the sort column (`between`, `startingWith`). Undefined values are ignored, so that the optional parameters of
- * a request can be passed on.
+ * The rows of a list. A column can have a value, or null for NULL; one column a list of accepted values; the
+ * sort column a range (`between`, `startingWith`). Undefined values are ignored, so that a request's optional
+ * parameters can be passed on.
  */
 export type Filter<Entity> = {
   [Key in keyof Singles<Entity>]?:
@@ -32,15 +32,15 @@ type Sortable<Entity> = {
   [Key in keyof Entity]-?: Entity[Key] extends string | number | Date ? Key : never;
 }[keyof Entity];
 
-/** A page of a list, and its order; a query class of a list fits. */
+/** A page of a list, and its order. The query class of a list operation can be passed here. */
 export interface PageOptions<Entity> extends Pick<PageQuery, 'limit' | 'cursor'> {
-  /** The property that the list is sorted by, before the id; the id alone when left out. */
+  /** The property to sort by, before the id; by default, the id alone. */
   readonly sort?: Sortable<Entity>;
-  /** Ascending when left out. */
+  /** Ascending by default. */
   readonly order?: Direction;
 }
 
-/** Values for columns of a row that is added or changed; the table sets the others. */
+/** Values of a row to add or change. In a new row, the other columns get their defaults. */
 export type Values<Entity> = { readonly [Key in keyof Entity]?: Entity[Key] };
 
 /** The first `limit` rows of a list, or those after a position. */

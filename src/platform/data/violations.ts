@@ -13,8 +13,8 @@ function violationsOf(entity: object): ReadonlyMap<string, Violation> {
 }
 
 /**
- * Checks each `violation` of the tables of a service.
- * @throws OperatorError that names those of a constraint that no table has, or of an error that no feature declares
+ * Checks each `violation` declared for the service's tables.
+ * @throws OperatorError that names each `violation` of an unknown constraint, or with an unknown error code
  */
 export async function requireConstraints(database: DataSource): Promise<void> {
   const all = database.entityMetadatas.flatMap(({ target }) =>
@@ -42,11 +42,11 @@ export async function requireConstraints(database: DataSource): Promise<void> {
 }
 
 /**
- * Turns the violation of one constraint of an entity's table into an API error; rethrows any other error. Declare it beside the
- * service, `const NAME_TAKEN = violation(Category, 'categories_name_key', 'category_exists')`, and use it as
- * `.catch(NAME_TAKEN)`: an unknown constraint then ends the start of a service that has the entity.
+ * Turns the violation of one constraint of an entity's table into an API error; rethrows other errors.
+ * Declare `const NAME_TAKEN = violation(Category, 'categories_name_key', 'category_exists')` beside the
+ * service, and use `.catch(NAME_TAKEN)`. The service refuses to start if the constraint is unknown.
  * @param constraint the name of the constraint or unique index in the migration
- * @param status if not the code's own, e.g. 400 for a reference in a body
+ * @param status replaces the status of the code, e.g. 400 for a reference in a body
  */
 export function violation(
   entity: Type<ObjectLiteral>,
@@ -54,7 +54,7 @@ export function violation(
   code: ErrorCode,
   status?: number,
 ): (error: unknown) => never {
-  // A method may call this each time that it is called.
+  // A method may call `violation` at each run, so equal violations are stored once.
   const violations = new Map(violationsOf(entity)).set(`${constraint} ${code}`, [constraint, code]);
   Reflect.defineMetadata(VIOLATIONS, violations, entity);
   return (error) => {

@@ -15,8 +15,8 @@ import { CHECK_CLIENT, LIMITS, prepareSession, TIMEOUTS } from './session-settin
 import { answered503 } from './unavailable.js';
 
 /**
- * Sends in one packet the statements of a transaction that do not wait for each other: `pg` corks the socket for each, and Node
- * advises to uncork in the next tick. A keyed change of an order takes six writes instead of eight.
+ * Sends statements that do not wait for each other in one packet: `pg` corks the socket for each, and this
+ * socket uncorks in the next tick, as Node advises. A keyed change of an order takes six writes, not eight.
  */
 class PacketSocket extends Socket {
   override uncork(): void {
@@ -25,8 +25,8 @@ class PacketSocket extends Socket {
 }
 
 /**
- * Options of all pools but that of slow operations. With `pipeline`, the statements of a transaction need not wait for each
- * other.
+ * Options of all pools except that of slow operations. `pipeline` sends the statements of a transaction
+ * without waiting for each answer.
  */
 const COMMON = {
   keepAlive: true,
@@ -35,14 +35,14 @@ const COMMON = {
   onConnect: (client: ClientBase) => prepareSession(client),
 };
 
-/** TypeORM tells its logger of each failed statement before it wraps the error of `pg`, with all properties of that. */
+/** Marks `pg` errors that mean 503: TypeORM logs each, and then copies its properties into its own error. */
 class StatementFailures extends AdvancedConsoleLogger {
   override logQueryError(...[error, ...rest]: Parameters<AdvancedConsoleLogger['logQueryError']>): void {
     super.logQueryError(answered503(error), ...rest);
   }
 }
 
-/** The options of the connections for requests: the pool of TypeORM to the primary, and pools to replicas. */
+/** Options of the connections for requests: TypeORM's pool to the primary, and pools to replicas. */
 export function poolOptions(config: Config): ConnectionOptions {
   const pool = {
     ...COMMON,
@@ -59,7 +59,7 @@ export function poolOptions(config: Config): ConnectionOptions {
   };
 }
 
-/** The options of a command, which waits patiently for a busy server: no client waits for an answer. */
+/** Options of a command, which waits longer for a busy server, as no client waits for an answer. */
 export function commandOptions(config: Config): ConnectionOptions {
   const options = optionsOf(config, 'petstore-command', { ...COMMON, max: 1 });
   return { ...options, connectTimeoutMS: TIMEOUTS.start };
@@ -76,7 +76,7 @@ function optionsOf(config: Config, applicationName: string, pool: PoolConfig): C
   };
 }
 
-/** A session past any pooler. */
+/** Options of a session past any pooler. */
 export function sessionClient({ DATABASE_DIRECT_URL, DATABASE_URL }: Config, name: string) {
   return {
     connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
@@ -86,7 +86,7 @@ export function sessionClient({ DATABASE_DIRECT_URL, DATABASE_URL }: Config, nam
   } satisfies ClientConfig;
 }
 
-/** A pooler would not pass the time-outs on, so these connections lead past it. */
+/** Options for slow operations. A pooler would drop the time-outs, so these connections bypass it. */
 function slowOptions(config: Config): PoolConfig {
   const longestMs = config.OPERATION_MAX_SECONDS * 1_000;
   return {
@@ -94,9 +94,9 @@ function slowOptions(config: Config): PoolConfig {
     max: config.DATABASE_STREAMS,
     statement_timeout: longestMs,
     query_timeout: longestMs,
-    // With `pipeline`, the end of a connection waits for its statement, which may run for long, and there are no cursors.
+    // With `pipeline`, closing a connection waits for its slow statement, and cursors do not work.
     pipeline: false,
-    // PostgreSQL ends a slow statement soon after its connection.
+    // Makes PostgreSQL cancel a slow statement soon after its connection is closed.
     onConnect: (client) => prepareSession(client, CHECK_CLIENT),
   };
 }
@@ -111,8 +111,8 @@ function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
 }
 
 /**
- * A migration waits for a lock for a short time: all requests for a table queue up behind a migration that waits for it.
- * `CREATE INDEX CONCURRENTLY` blocks nothing, and waits for the end of every open transaction.
+ * Lifts the lock time-out for `CREATE INDEX CONCURRENTLY`, which blocks nothing, but waits for every open
+ * transaction. Other migrations wait briefly: all requests for a table queue up behind a waiting migration.
  */
 @EventSubscriber()
 class ConcurrentStatements implements EntitySubscriberInterface {
@@ -127,7 +127,7 @@ class ConcurrentStatements implements EntitySubscriberInterface {
 
 const isConcurrent = (query: string) => /\bINDEX\s+CONCURRENTLY\b/i.test(query);
 
-/** The options for migrations, which need a session of their own, past any pooler, and may take long. */
+/** Options for migrations, which may take long, and need a session of their own, past any pooler. */
 export function sessionOptions(config: Config): PostgresDataSourceOptions {
   return {
     type: 'postgres',
@@ -135,8 +135,8 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
     applicationName: 'petstore-migrations',
     connectTimeoutMS: TIMEOUTS.start,
     subscribers: [ConcurrentStatements],
-    // The role may have the time-outs of requests, for connections through a pooler. With these keep-alive probes, the
-    // server notices within two minutes that the client machine is gone, and releases its locks.
+    // Overrides time-outs that the role may have, for requests through a pooler. With the keep-alive probes,
+    // the server notices within two minutes that the client machine is gone, and releases its locks.
     extra: {
       onConnect: (client: ClientBase) => prepareSession(client),
       options: `-c statement_timeout=0 -c lock_timeout=${TIMEOUTS.migrationLock} -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10`,
@@ -145,13 +145,13 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
   };
 }
 
-/** Connections of a process for its jobs, which need sessions of their own. */
+/** Connections of a process for jobs, which need sessions of their own. */
 export const JOB_CONNECTIONS = 2;
 
 /** Connections for migrations, commands and people. */
 const RESERVE = 20;
 
-/** The connections that the database of a service must allow: in each process its pool, for jobs, for events, and for what is slow. */
+/** Connections that the database must allow: per process, for requests, jobs, events and slow operations. */
 export function connectionsOf({ WORKERS, DATABASE_POOL_SIZE, DATABASE_STREAMS }: Config): number {
   return WORKERS * (DATABASE_POOL_SIZE + JOB_CONNECTIONS + 1 + DATABASE_STREAMS) + RESERVE;
 }

@@ -12,7 +12,7 @@ import type { LendingPg, LentPool } from './lent-pool.js';
 import { Replicas } from './replicas.js';
 import { answered503, isLostStatement } from './unavailable.js';
 
-/** A statement with all that does not change from one run to the next: `pg` copies what is an option's own, and not its prototype. */
+/** The fixed part of a statement, used as a prototype: `pg` copies all own properties at every run. */
 export interface Statement extends QueryArrayConfig {
   readonly text: string;
 }
@@ -28,7 +28,7 @@ export type ConnectionOptions = PostgresDataSourceOptions & {
   readonly preparesStatements?: boolean;
 };
 
-/** SQLSTATEs after which a connection is useless: the server stops, has waited too long for a transaction, or is read-only. */
+/** SQLSTATEs of a useless connection: lost, shutting down, idle in a transaction too long, or read-only. */
 const USELESS = /^(?:08|57P|25P03|25006)/;
 
 const instances = new WeakMap<DataSource, Connections>();
@@ -52,20 +52,20 @@ export class Connections {
   }
 
   /**
-   * A statement of a fixed text, which a connection parses once if it has a label.
+   * A statement with fixed SQL; each connection parses it once if it has a label.
    * @param label begins the name of the prepared statement
    */
   statement(text: string, label?: string): Statement {
     const statement = { text, types: EXACT, rowMode: 'array' as const };
     if (label === undefined || !this.preparesStatements) return statement;
-    // PostgreSQL cuts names after 63 bytes; processes behind a pooler share sessions, so a name must mean one text.
+    // PostgreSQL cuts names after 63 bytes. A name must mean one SQL text, as a pooler shares sessions.
     return { ...statement, name: `${label.slice(0, 15)}_${hash('sha256', text, 'base64url').slice(0, 16)}` };
   }
 
   /**
    * Runs a statement in the transaction of a manager if it has one, else on any connection of the pool.
    * @returns rows as arrays of column values
-   * @throws QueryFailedError; a useless connection is closed, its work undone
+   * @throws QueryFailedError; a useless connection is closed, which undoes its transaction
    */
   async run(
     { queryRunner }: EntityManager,
@@ -77,7 +77,7 @@ export class Connections {
     return this.send((await queryRunner.connect()) as PoolClient, statement, values);
   }
 
-  /** Runs the statement of a list as `run` does; without a transaction, on the server that lists are read from. */
+  /** Runs the statement of a list as `run` does; outside of a transaction, on a replica if there is one. */
   runList(manager: EntityManager, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     if (manager.queryRunner) return this.run(manager, statement, values);
     const read = (connection: Pool | PoolClient) =>
@@ -87,7 +87,7 @@ export class Connections {
     return this.replicas ? this.replicas.read(read) : read(this.primary);
   }
 
-  /** Sends a statement before it returns. @throws as `run` does */
+  /** Runs a statement on a client; the statement has been sent when this returns. @throws as `run` does */
   send(client: PoolClient, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     return query(client, statement, values).catch((error: unknown) => {
       if (!isAnswer(error)) void client.end();
@@ -100,7 +100,7 @@ export class Connections {
     await this.replicas?.close();
   }
 
-  /** Unlike `query` of the pool, keeps the connection after an error that the server answered. */
+  /** Unlike `pool.query`, keeps the connection after an error with which the server answered. */
   private async runOn(pool: Pool, statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     try {
       const client = await pool.connect();
@@ -131,7 +131,7 @@ function failure(error: unknown, { text }: Statement, values: readonly unknown[]
   return new QueryFailedError(text, values as unknown[], answered503(error as Error));
 }
 
-/** Whether the server has refused a statement, and the connection is good for the next one. */
+/** Whether the server refused a statement, and the connection can run the next one. */
 function isAnswer(error: unknown): boolean {
   return error instanceof DatabaseError && !USELESS.test(error.code ?? '') && !isLostStatement(error);
 }
@@ -141,7 +141,7 @@ type Parse = (text: string) => unknown;
 const JSON_TYPES = new Set<number>([types.builtins.JSON, types.builtins.JSONB]);
 const INTEGER = /^-?\d{16,19}$/;
 
-/** The parser for a type of PostgreSQL: that of `pg`, except that 64-bit integers in JSON are not rounded. */
+/** The parser of `pg` for a PostgreSQL type, except that 64-bit integers in JSON are not rounded. */
 function parserOf(type: number): Parse {
   return JSON_TYPES.has(type) ? (text) => parseExactly(text, integer) : (types.getTypeParser(type) as Parse);
 }

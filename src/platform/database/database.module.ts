@@ -32,7 +32,7 @@ const STATE = `
 export class SchemaCheck {
   private names?: Promise<string[]>;
 
-  /** The problem of the database, queried at most once a second; newer migrations are none. @throws what the query throws */
+  /** The database's problem, if any, queried once a second at most. Newer migrations are no problem. */
   readonly findProblem = cached(async () => {
     const state = currentWork.run(undefined, async () => ({ problem: await this.query() }));
     const found = await within(PATIENCE_MS, state);
@@ -106,7 +106,7 @@ export class DatabaseModule implements OnApplicationShutdown {
   ): DynamicModule {
     const typeOrm = TypeOrmModule.forRootAsync({
       inject: [Config, ModulesContainer],
-      // The first failure ends the start, with its reason. A retry of Nest would log another reason, of a closed database.
+      // The first failure ends the start: a retry by Nest would report only that the database is closed.
       useFactory: (config: Config, modules: ModulesContainer) => ({
         ...optionsOf(config),
         autoLoadEntities: true,
@@ -134,11 +134,11 @@ type LoadedOptions = Omit<DataSourceOptions, 'entities'> & {
   entities: (Type | EntitySchema)[];
 };
 
-/** Takes the entities whose repositories the modules of the service provide, and those that their foreign keys refer to. */
+/** Keeps the entities whose repositories the service's modules provide, and the targets of foreign keys. */
 function ofModules({ modules, entities: loaded, ...options }: LoadedOptions): DataSourceOptions {
   const tokens = new Set([...modules.values()].flatMap(({ providers }) => [...providers.keys()]));
   const entities = new Set<unknown>(loaded.filter((entity) => tokens.has(getRepositoryToken(entity))));
-  // The set grows while it is walked.
+  // The loop also visits the entities that it adds.
   for (const entity of entities)
     for (const { target, type } of getMetadataArgsStorage().foreignKeys)
       if (target === entity && typeof type === 'function') entities.add((type as () => unknown)());

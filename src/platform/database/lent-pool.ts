@@ -14,19 +14,19 @@ interface Loan {
 }
 
 /**
- * The pool of `pg` with a quota and a deadline: payers get at most as many connections as are left free, and wait for more in a
- * queue of their own; when the answer to a request is due, its open transaction is undone. A COMMIT, or a statement outside of a
- * transaction, that the server is running then may still take effect.
+ * The pool of `pg` with a quota and a deadline. A payer may hold at most as many connections as are free, and
+ * waits for more in a queue of its own. When a request's answer is due, its open transaction is rolled back;
+ * a COMMIT, or a statement outside of a transaction, that the server is then running may still take effect.
  */
 export class LentPool extends Pool {
-  /** Who has how many connections. */
+  /** The number of connections that each payer holds. */
   readonly quota: Quota;
   private readonly loans = new WeakMap<PoolClient, Loan>();
-  /** The pool of what is slow: operations with a time limit of their own, such as reports, and streams of rows. */
+  /** The pool for slow work: operations with a time limit of their own, such as reports, and row streams. */
   readonly slow?: LentPool;
   private readonly isSlow: boolean;
 
-  /** @param slow the options that differ for what is slow */
+  /** @param slow options that differ in the pool for slow work */
   constructor({ slow, ...config }: PoolConfig & { slow?: PoolConfig } = {}) {
     super(config);
     this.quota = new Quota(this.options.max);
@@ -52,7 +52,7 @@ export class LentPool extends Pool {
     });
   }
 
-  /** How many acquisitions of a connection wait. */
+  /** The calls of `connect` that wait for a connection. */
   get queued(): number {
     // pg-pool queues even a call that an idle connection serves in the next tick.
     return this.quota.waiting + Math.max(0, this.waitingCount - this.idleCount);
@@ -95,7 +95,7 @@ export class LentPool extends Pool {
       return client;
     } catch (error) {
       this.quota.release(payers);
-      // Any other failure too, such as a certificate that cannot be read.
+      // Any other failure means 503 too, such as that of a certificate that cannot be read.
       const failure = isUnavailable(error)
         ? error
         : new NoConnection((error as Error).message, { cause: error });
@@ -104,8 +104,8 @@ export class LentPool extends Pool {
   }
 
   /**
-   * Ends the loan of a request shortly before its answer is due, unless the answer is a stream that has started. An operation with
-   * a time of its own may have a statement that runs on for long: without `pipeline`, the end of its connection cuts that off.
+   * Ends the loan of a request shortly before its answer is due, unless the answer is a stream that has
+   * started. In the pool for slow work, without `pipeline`, closing the connection cuts off a long statement.
    */
   private deadlineOf(client: PoolClient, loan: Loan, work?: Work): NodeJS.Timeout | undefined {
     if (!work || work.left === Infinity) return undefined;
@@ -118,27 +118,27 @@ export class LentPool extends Pool {
   }
 }
 
-/** Milliseconds that a request waits for a connection: while enough time is left to use it. */
+/** Milliseconds that a request may wait for a connection and still have time to use it. */
 function patienceOf(work: Work | undefined): number | undefined {
   if (!work || work.left === Infinity) return work?.patienceMs;
   return Math.max(0, Math.floor(work.left - TIMEOUTS.transaction - TIMEOUTS.abortMargin));
 }
 
 /**
- * Runs work whose result may serve others too: its payers pay, and it has no deadline. It waits for a connection as long as the
- * request that asks for the work may wait.
+ * Runs work whose result several requests may share: without a deadline, and charged to `payers`. It waits
+ * for a connection as long as the current request may.
  */
 export function withoutDeadline<T>(work: () => T, payers = currentWork.getStore()?.payers ?? NOBODY): T {
   const patienceMs = patienceOf(currentWork.getStore());
   return currentWork.run({ payers, patienceMs, left: Infinity, isOver: false, whenOver: () => {} }, work);
 }
 
-/** Statements that end a transaction, or a part of it, without any effect. */
+/** Rolls back a transaction, or to a savepoint. */
 const ROLLBACK = /^ROLLBACK\b/;
 
 /**
- * Undoes the open transaction of a request at its deadline, and refuses its further statements. A single statement, which a
- * time-out bounds, goes on: its connection is good for the next request.
+ * At a request's deadline, undoes its open transaction and refuses its further statements. A statement
+ * outside of a transaction continues: a time-out bounds it, and its connection can serve the next request.
  * @returns a function that makes the connection accept statements again
  */
 function refuseFurther(client: PoolClient): () => void {

@@ -15,7 +15,7 @@ import { sessionOptions } from './connection-options.js';
 import { TIMEOUTS } from './session-settings.js';
 import { codeOf, explain } from './unavailable.js';
 
-/** Arbitrary; the same in every instance of this service. */
+/** The key of the advisory lock: arbitrary, but the same in every instance. */
 const LOCK = 7_387_001;
 
 export type Migration = new () => MigrationInterface;
@@ -53,7 +53,7 @@ export async function migrate(config: Config, { migrations, install }: Schema): 
   }
 }
 
-/** Keeps what TypeORM says of a migration that fails, which names it. */
+/** Remembers the name of the migration that failed, which TypeORM tells its logger. */
 class FailedMigration extends AdvancedConsoleLogger {
   name = '';
 
@@ -73,9 +73,9 @@ async function connect(config: Config, further: readonly Migration[]): Promise<D
 }
 
 /**
- * Looks at tables that are there: TypeORM sees neither those of a later schema of the `search_path` nor those on which the role
- * has no right, and would make new, empty ones.
- * @throws OperatorError for another schema; what PostgreSQL says of a lacking right
+ * Checks existing tables. TypeORM does not see tables in a later schema of the `search_path`, nor tables on
+ * which the role has no right, and would create new, empty ones.
+ * @throws OperatorError for tables in another schema; PostgreSQL's error for a missing right
  */
 async function requireTables(session: QueryRunner): Promise<void> {
   const [found] = await session.manager.query<{ schema: string; first: string }[]>(`
@@ -94,7 +94,7 @@ async function requireTables(session: QueryRunner): Promise<void> {
 const NO_LOCK = '55P03';
 const NO_RIGHT = '42501';
 
-/** The oldest transactions of other sessions that hold locks on tables, of which one was in the way. */
+/** The oldest transactions of other sessions with table locks: one of them was in the way. */
 const HOLDERS = `
   SELECT format('%s (%s, %s, for %s s)', pid, usename, coalesce(nullif(application_name, ''), 'no name'),
     extract(epoch FROM now() - xact_start)::int) AS holder
@@ -103,7 +103,7 @@ const HOLDERS = `
       WHERE granted AND relnamespace = current_schema()::regnamespace)
   ORDER BY xact_start LIMIT 3`;
 
-/** What a failed migration tells the operator; another error unchanged. */
+/** A failed migration in the operator's terms; any other error as `explain` returns it. */
 async function explainFailure(failure: unknown, database: DataSource): Promise<unknown> {
   const code = Error.isError(failure) ? codeOf(failure) : undefined;
   if (code === NO_RIGHT || (code !== NO_LOCK && !(failure instanceof QueryFailedError)))
@@ -123,8 +123,8 @@ async function explainFailure(failure: unknown, database: DataSource): Promise<u
 const RETRY_MS = 100;
 
 /**
- * Acquires the lock for migrations, by repeated attempts: a statement that waited would hold a snapshot, for whose end
- * `CREATE INDEX CONCURRENTLY` waits, and with it the holder of the lock.
+ * Acquires the migration lock by repeated attempts. A blocking statement would hold a snapshot, whose end the
+ * holder of the lock would await in `CREATE INDEX CONCURRENTLY`: a deadlock.
  * @throws OperatorError if the lock does not become free
  */
 async function awaitTurn(session: QueryRunner): Promise<void> {
@@ -151,8 +151,8 @@ async function awaitTurn(session: QueryRunner): Promise<void> {
 const FOLDER = new URL('../../migrations/', import.meta.url);
 
 /**
- * The classes of `src/migrations`, where a new file needs no registration, and those of features. TypeORM runs those that a
- * database lacks in the order of the timestamps that end their names, even if later ones have run.
+ * The migrations in `src/migrations`, where a new file needs no registration, and those of features. TypeORM
+ * runs missing migrations in the order of the timestamps that end their names, even if later ones have run.
  */
 export async function loadMigrations(ofFeatures: readonly Migration[] = []): Promise<Migration[]> {
   const files = (await readdir(FOLDER)).filter((name) => /^\d+-.+(?<!\.d)\.[jt]s$/.test(name)).toSorted();

@@ -22,7 +22,7 @@ export interface OpenDatabase {
 /**
  * Starts the embedded PostgreSQL unless the configuration names another server.
  * @param stopping aborts the start of the embedded PostgreSQL
- * @throws OperatorError if it does not start, or a running service has its folder
+ * @throws OperatorError if PostgreSQL does not start, or a running service uses its folder
  */
 export async function openDatabase(config: Config, stopping?: AbortSignal): Promise<OpenDatabase> {
   if (config.DATABASE_URL) return { config, close: async () => {} };
@@ -37,7 +37,7 @@ export async function openDatabase(config: Config, stopping?: AbortSignal): Prom
 }
 
 /**
- * Opens the database of a service for another program, while the service runs or not.
+ * Opens the database of a service from another program, whether the service is running or not.
  * @throws OperatorError if the data folder has no database
  */
 export async function reachDatabase(config: Config, stopping?: AbortSignal): Promise<OpenDatabase> {
@@ -57,8 +57,8 @@ function withDatabase(config: Config, url: string): Config {
 }
 
 /**
- * Opens and migrates the database, then runs `start`. Closes the database after the stop, or if the start fails.
- * @param stopping aborts the start; `start` has to watch it itself
+ * Opens and migrates the database, then runs `start`. Closes the database at the stop, or if the start fails.
+ * @param stopping aborts the start; `start` must watch the signal itself
  * @throws OperatorError with a message of one line
  */
 export async function startOnDatabase<Started extends Stoppable>(

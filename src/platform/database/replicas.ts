@@ -9,7 +9,7 @@ import { codeOf } from './unavailable.js';
 /** A position in the write-ahead log (WAL): its timeline, and bytes since its beginning. */
 type WalPosition = readonly [timeline: number, bytes: bigint];
 
-/** The end of the acknowledged log: flushed, or only inserted if commits do not wait for the disk. */
+/** The end of the acknowledged log: flushed, or just inserted if commits do not wait for the disk. */
 const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE current_setting('synchronous_commit')
   WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END) AS now(lsn)`;
 
@@ -20,10 +20,10 @@ const IDENTITY = `SELECT system_identifier || ' ' || current_database(),
   (SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()) FROM pg_control_system()`;
 
 /**
- * Reads from replicas what the primary would answer. Every read first asks the primary for the end of its log, by one
- * statement for all reads of that moment, and uses only a replica that has replayed the log that far. So no read is ever
- * stale, whichever instance a write went through. A read costs one more round trip, and the primary a statement that
- * touches no table.
+ * Reads from replicas what the primary would answer. Every read first asks the primary for the end of its
+ * log, by one statement for all simultaneous reads, and uses only a replica that has replayed the log that
+ * far. So no read is ever stale, whichever instance a write went through. The cost: one more round trip per
+ * read, and on the primary a statement that touches no table.
  */
 export class Replicas {
   private readonly replicas: Replica[];
@@ -59,11 +59,11 @@ export class Replicas {
 
 /** Milliseconds between two checks of a replica that is catching up. */
 const CHECK_MS = 1;
-/** Milliseconds from the first failed probe to the next, doubled after each; and their maximum. */
+/** Milliseconds from the first failed probe to the next, doubled after each failure; and the maximum. */
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2_000;
 
-/** SQLSTATEs of a statement that a server which goes on has refused: wrong (but for a lost prepared statement), or too slow. */
+/** SQLSTATEs that are no fault of the replica: wrong SQL (not a lost prepared statement), or a time-out. */
 const REFUSED = /^(?:22|42(?!P05)|57014)/;
 
 /** The primary has not answered, which says nothing about the replica. */
@@ -101,12 +101,12 @@ class Replica {
     void this.probe();
   }
 
-  /** What the primary would answer now or later. @throws if the replica fails or lags, within TIMEOUTS.replica; as `work` */
+  /** Runs `work` once the replica has caught up. @throws if it fails or lags, within TIMEOUTS.replica */
   async read<T>(work: (connection: PoolClient) => Promise<T>): Promise<T> {
     let client: PoolClient | undefined;
     let isCurrent = false;
     const { pool } = this;
-    // Reads that wait already get the idle connections.
+    // All connections are taken: reads that already wait get the idle ones.
     const isBusy = pool.totalCount === pool.options.max && pool.idleCount <= pool.waitingCount;
     try {
       client = await pool.connect();
@@ -116,8 +116,8 @@ class Replica {
       client.release();
       return result;
     } catch (error) {
-      // A statement that the server has refused or cancelled says nothing about the replica, nor about the connection; a wait
-      // for a connection that other reads hold says nothing about the replica either.
+      // The replica is fine if the primary was away, if the replica refused or cancelled a statement, or if
+      // other reads hold all connections.
       const isRefused = isCurrent && REFUSED.test(codeOf(error) ?? '');
       const isSound = error instanceof PrimaryAway || (client ? isRefused : isBusy);
       client?.release(isSound ? undefined : (error as Error));
@@ -131,7 +131,7 @@ class Replica {
     await this.pool.end();
   }
 
-  /** Waits a few milliseconds at most until the replica has replayed all that the primary has now. */
+  /** Waits until the replica has replayed the primary's current log, at most for `TIMEOUTS.replay`. */
   private async catchUp(client: PoolClient): Promise<void> {
     const [[timeline, target], replayed] = await Promise.all([
       this.position.ask().catch(PrimaryAway.throw),

@@ -22,9 +22,9 @@ export type Rows<Row> = Readable & AsyncIterable<Row>;
 /** Rows per fetch. */
 const BATCH = 100;
 
-/** A transaction without a time limit, which ends with its client. */
+/** Starts a transaction without a time limit, which ends when the client disconnects. */
 const BEGIN = 'START TRANSACTION; SET LOCAL statement_timeout = 0';
-/** The longest time-out of Node: `silence` watches over a stream. */
+/** The longest time-out of Node, in effect none: `RowStream.silence` watches over the stream instead. */
 const NO_TIMEOUT = 2_147_483_647;
 
 /** A stream that fails when its server has sent nothing for too long. */
@@ -45,14 +45,14 @@ class RowStream extends QueryStream {
     return super.push(row);
   }
 
-  /** Without waiting for the server to close the cursor, which ends with the transaction or the connection. */
+  /** Does not wait for the server to close the cursor, which ends with the transaction or the connection. */
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     clearTimeout(this.silence);
     done(error);
   }
 }
 
-/** Reads rows by cursors, with little memory: `DATABASE_STREAMS` at a time in a process, as many for one client as are left free. */
+/** Reads rows by cursors, with little memory: `DATABASE_STREAMS` per process, within a client's quota. */
 @Injectable()
 export class RowStreams implements OnApplicationShutdown {
   private readonly open = new Set<Readable>();
@@ -60,11 +60,11 @@ export class RowStreams implements OnApplicationShutdown {
   constructor(private readonly connections: Connections) {}
 
   /**
-   * Runs a query as `stream()` of TypeORM does: in one snapshot, outside of any open transaction. Resolves when the first
-   * rows have arrived, so that earlier failures are answered as an Error. The stream ends, and releases its connection,
-   * with the last row, when its request ends, when its reader destroys it (leaving a `for await` does), or after 30 seconds
-   * in which the database has sent nothing.
-   * @throws Error where no connection is free or the database is away, answered 503; an error of `pg` for a wrong query
+   * Runs a query as TypeORM's `stream()` does: in one snapshot, outside of any open transaction. Resolves
+   * when the first rows have arrived, so that earlier failures get an error response. The stream ends, and
+   * releases its connection, with the last row, when its request ends, when its reader destroys it (leaving a
+   * `for await` does), or when the database sends nothing for 30 seconds.
+   * @throws Error, answered 503, if no connection is free or the database is away; `pg`'s error for bad SQL
    */
   async stream<Row extends object>(query: Sql | SelectQueryBuilder<ObjectLiteral>): Promise<Rows<Row>> {
     const [sql, parameters = []] =
@@ -86,13 +86,13 @@ export class RowStreams implements OnApplicationShutdown {
     return rows as Readable;
   }
 
-  /** A stream that is still open then can no longer be answered. */
+  /** Destroys open streams, whose responses can no longer be completed. */
   onApplicationShutdown(): void {
     for (const rows of this.open) rows.destroy();
   }
 
   private async connect(): Promise<PoolClient> {
-    // The stream releases the connection at its end, and has no deadline of a request.
+    // The stream itself releases the connection at its end, and has no deadline.
     const client = await withoutDeadline(() => this.connections.primary.slow!.connect());
     try {
       await client.query(BEGIN);

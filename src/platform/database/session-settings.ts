@@ -2,9 +2,9 @@ import type { ClientBase, QueryResult } from 'pg';
 import { OperatorError } from '../process/index.js';
 
 /**
- * All time-outs of the database, in milliseconds. A complete request is answered within 3 seconds (`request`); the other
- * time-outs end its work earlier, so that nothing waits without end. They are for a database that is away or stuck: one
- * that is busy, or has a slow disk, still answers in time.
+ * All time-outs of the database, in milliseconds. A fully received request is answered within 3 seconds
+ * (`request`); the other time-outs end its work earlier, so that nothing waits for ever. They are meant for a
+ * database that is away or stuck: a busy database, or one with a slow disk, still answers in time.
  */
 export const TIMEOUTS = {
   /** Connecting, or waiting for a free connection of the pool. `pg` has no limit of its own. */
@@ -22,11 +22,11 @@ export const TIMEOUTS = {
   silentStream: 30_000,
   /** A request with less time left gets no transaction: it would hardly finish. */
   transaction: 300,
-  /** A complete request is answered after this, by a 503 if need be. */
+  /** A fully received request is answered within this time, with 503 if necessary. */
   request: 2_900,
-  /** The connections of a request are closed this long before its answer is due, which undoes its transaction. */
+  /** A request's transaction is rolled back this long before its answer is due. */
   abortMargin: 100,
-  /** A read that a replica has not answered by then goes to the primary. */
+  /** A read that a replica has not answered within this time goes to the primary. */
   replica: 120,
   /** A replica that takes longer to catch up is lagging; a healthy one takes about 1 ms. */
   replay: 10,
@@ -34,13 +34,13 @@ export const TIMEOUTS = {
   idleInTransaction: 5_000,
   /** A migration stops waiting for a lock after this, as requests queue up behind it. */
   migrationLock: 2_000,
-  /** A process waits `total` for the lock for migrations, and logs that once. */
+  /** A process waits for the migration lock for `total` at most, and logs that once after `logged`. */
   migrationTurn: { logged: 1_000, total: 600_000 },
   /** Connecting at the start, when no client waits for an answer. */
   start: 5_000,
 };
 
-/** The time-outs that a connection for requests asks its server for. */
+/** The time-outs that the server enforces on connections for requests. */
 export const LIMITS = {
   statement_timeout: TIMEOUTS.statement,
   lock_timeout: TIMEOUTS.lock,
@@ -66,9 +66,9 @@ const SET_SESSION = Object.entries(SETTINGS)
 const ENCODING = `SELECT current_database() AS name, current_setting('server_encoding') AS encoding`;
 
 /**
- * Prepares a new connection in one round trip. Not by `options` of the startup packet, which poolers refuse.
- * @param further a statement to run too
- * @throws OperatorError unless its database is encoded in UTF-8
+ * Sets up a new connection in one round trip, without `options` in the startup packet, which poolers refuse.
+ * @param further another statement to run
+ * @throws OperatorError unless the database is encoded in UTF-8
  */
 export async function prepareSession(client: ClientBase, further?: string): Promise<void> {
   const statements = [SET_SESSION, further, ENCODING].filter(Boolean).join('; ');

@@ -1,15 +1,15 @@
 import { currentWork, type Payers } from '../process/index.js';
 
 /**
- * One read of the database that many calls share: calls while a read is under way share the next one, so no answer is older than its
- * call. A lone call is sent at once.
+ * One read of the database that many calls share. Calls during a running read share the next one, so that no
+ * answer is older than its call. A lone call is sent at once.
  */
 export class SharedRead<Answer> {
   private next?: Promise<Answer>;
   private underWay?: Promise<unknown>;
   private payers = new Set<Payers>();
 
-  /** @param read gets the payers of the calls that share it; none of their requests must end it */
+  /** @param read gets the payers of the calls that share it; must outlive the requests of these calls */
   constructor(private readonly read: (payers: ReadonlySet<Payers>) => Promise<Answer>) {}
 
   ask(payers?: Payers): Promise<Answer> {
@@ -29,7 +29,7 @@ export class SharedRead<Answer> {
   }
 }
 
-/** Look-ups of rows by id: those of one moment are one statement, which is no single client's. */
+/** Look-ups of rows by id: simultaneous look-ups share one statement, which is charged to no client. */
 export class SharedLookUps<Row> {
   private ids = new Set<string>();
   private readonly shared: SharedRead<ReadonlyMap<string, Row>>;

@@ -50,17 +50,17 @@ export function isUnavailable(error: unknown): boolean {
   return NETWORK.test(code) || (code === 'ENOENT' && syscall === 'connect');
 }
 
-/** What Nest's own filter answers by its status, and without its message: an error of the library `http-errors`. */
+/** Properties of an `http-errors` error, which Nest's own filter answers with this status and no message. */
 const ANSWERED_503 = { status: 503, statusCode: 503, expose: false };
 
-/** Makes Nest's own filter, to which a team's filter may hand on, answer 503 to an error that means "not now". Returns the error. */
+/** Marks an error that means "not now": Nest's own filter, and filters that call it, answer 503. */
 export function answered503<Failure>(error: Failure): Failure {
   return isUnavailable(error) ? Object.assign(error as object, ANSWERED_503) && error : error;
 }
 
 /**
- * Whether PostgreSQL has refused to run a prepared statement: its table was changed so that the result has other types, the
- * session has forgotten the statement (`DISCARD ALL`, a pooler), or already has one of that name.
+ * Whether PostgreSQL has refused to run a prepared statement: a changed table gives its result other types,
+ * or the session has lost the statement (`DISCARD ALL`, a pooler), or already has another of that name.
  */
 export function isLostStatement(error: unknown): boolean {
   const { code, routine } = error as { code?: unknown; routine?: unknown };
@@ -85,7 +85,7 @@ export function explain(error: unknown): unknown {
   const code = codeOf(error);
   const { severity, syscall } = error as { severity?: string; syscall?: string };
   const { message } = error;
-  // `pg` makes this error of a password that the URL lacks.
+  // The error of `pg` if the URL has no password.
   if (/client password must be a/.test(message))
     return new OperatorError(
       'The database asks for a password, and its URL has none: postgresql://user:password@host/database.',

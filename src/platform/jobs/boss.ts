@@ -14,8 +14,8 @@ const DAY_SECONDS = 24 * 60 * 60;
 const NEVER = 2 ** 31 - 1;
 
 /**
- * The dead letter queue of all queues: pg-boss adds a job here for each job that has failed for good, however its last try
- * ended. The underscores keep releases before 3.0 from warning that nothing handles it.
+ * The dead letter queue of all queues: pg-boss adds a job here for each job that has failed for good, however
+ * its last try ended. The underscores keep releases before 3.0 from warning that the queue has no handler.
  */
 export const FAILED_JOBS: JobQueue = { name: '__failed-jobs', concurrency: 25, longestPauseSeconds: 3_600 };
 
@@ -35,7 +35,7 @@ export function optionsOf({ longestPauseSeconds }: Pick<JobQueue, 'longestPauseS
   };
 }
 
-/** The number of retries that last for a day with the pauses between them. */
+/** The number of retries that take a day, pauses included. */
 function retriesOfADay(longestPauseSeconds: number): number {
   let retries = 0;
   for (let seconds = 0; seconds < DAY_SECONDS; retries++)
@@ -43,17 +43,17 @@ function retriesOfADay(longestPauseSeconds: number): number {
   return retries;
 }
 
-/** The pg-boss of a process: it works, maintains the queues, and adds the jobs of schedules. */
+/** The pg-boss of a process: runs workers, maintains the queues, and adds the jobs of schedules. */
 export function createBoss(db: Db, options: ConstructorOptions = {}): PgBoss {
   return new PgBoss({
     db,
-    // Between two searches, by one instance, for dead workers and for failed jobs to delete.
+    // Seconds between searches, by one instance, for dead workers and for failed jobs to delete.
     superviseIntervalSeconds: 10,
     monitorIntervalSeconds: 10,
     maintenanceIntervalSeconds: 120,
-    // The counts that `burstWhenReadyExceeds` looks at.
+    // Seconds between refreshes of the counts that `burstWhenReadyExceeds` uses.
     queueCacheIntervalSeconds: 10,
-    // An unused part, which runs as seldom as pg-boss allows.
+    // An unused part of pg-boss, run as seldom as pg-boss allows.
     flowIntervalSeconds: 3_600,
     ...options,
   });
@@ -62,7 +62,7 @@ export function createBoss(db: Db, options: ConstructorOptions = {}): PgBoss {
 /** Migrates the tables of pg-boss. Only one instance may do so at a time. */
 export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<void> {
   const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) };
-  // To create a schema takes a right that the role may lack, even if the schema is there.
+  // CREATE SCHEMA takes a right that the role may lack, even if the schema exists.
   const { rows } = await session.query(`SELECT to_regnamespace('pgboss') IS NULL AS "isMissing"`);
   const createSchema = (rows as [{ isMissing: boolean }])[0].isMissing;
   const boss = createBoss(db, { supervise: false, schedule: false, createSchema });
@@ -73,13 +73,13 @@ export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<v
   if (failure) throw failure;
 }
 
-/** Milliseconds that a statement may take: few, to notice a server that is frozen while its address leads to another one. */
+/** Milliseconds that a statement may take: few, to notice a frozen server that another one has replaced. */
 const STATEMENT_MS = 5_000;
-/** The same for maintenance, which runs in blocks and sometimes rebuilds an index, and for transactions. */
+/** Milliseconds for transactions and maintenance, which runs in blocks and sometimes rebuilds an index. */
 const LONG = { query_timeout: 120_000 };
 const MAINTENANCE = /^\s*(?:BEGIN|REINDEX)\b/;
 
-/** The start of the `application_name` of these connections; the release and a mark of the schedules follow. */
+/** The start of the connections' `application_name`; the release and a hash of the schedules follow. */
 const CONNECTED_AS = 'petstore-jobs ';
 
 const OTHERS = `SELECT DISTINCT split_part(code, ' ', 1) AS release FROM pg_stat_activity,
@@ -110,9 +110,9 @@ export class JobsDatabase implements Db {
     this.pool.on('error', (error) => new Logger('Jobs').debug(error.message));
   }
 
-  /** Names the connections from now on so that other processes see whether they have the same schedules. */
+  /** Adds a hash of the schedules to the names of new connections, for other processes to compare. */
   identify(schedules: string[]): void {
-    // Modules may come in any order.
+    // Sorted, as modules may come in any order.
     this.mark = hash('sha256', schedules.toSorted().join('\n')).slice(0, 8);
     this.pool.options.application_name = `${CONNECTED_AS}${RELEASE} ${this.mark}`;
   }
@@ -123,7 +123,6 @@ export class JobsDatabase implements Db {
     return (rows as { release: string }[]).map(({ release }) => release);
   }
 
-  /** Runs a statement. */
   executeSql(text: string, values?: unknown[]): Promise<QueryResult> {
     return this.pool.query({ text, values, ...(MAINTENANCE.test(text) && LONG) });
   }

@@ -18,26 +18,26 @@ import { Jobs } from './jobs.js';
 
 /** Milliseconds before a refused statement is repeated. */
 const RETRY_MS = 1_000;
-/** Milliseconds between two looks for the jobs of a queue: the first try is due within half a second. */
+/** Milliseconds between polls of a queue: the first try of a job is due within half a second. */
 const LOOK_MS = 300;
-/** The same for schedules, which have minutes, and for failed jobs of other processes. */
+/** Milliseconds between polls for schedules, due in minutes, and for failed jobs of other processes. */
 const LOOK_RARELY_MS = 5_000;
-/** Seconds after which an idle worker looks by itself. */
+/** Seconds after which an idle worker polls without being woken. */
 const UNWOKEN_SECONDS = 600;
-/** Jobs of one fetch, at most. A worker waits for the slowest of them. */
+/** Maximum jobs per fetch. A worker waits for the slowest of them. */
 const LARGEST_BATCH = 25;
 /** Milliseconds within which completed jobs share a statement. */
 const GATHER_MS = 10;
 /** Milliseconds that a stop waits for the database. */
 const STOP_MS = 3_000;
-/** Milliseconds between two looks whether a newer release still runs. */
+/** Milliseconds between checks whether a newer release still runs. */
 const NEWER_MS = 10_000;
 /** Maximum length of a stored reason, in characters. */
 const REASON_LENGTH = 500;
-/** Seconds after which an unhandled job of a schedule expires: jobs of a removed schedule do not pile up. */
+/** Seconds after which an unhandled job of a schedule expires, so that a removed schedule leaves no pile. */
 const SCHEDULED_SECONDS = 24 * 60 * 60;
 
-/** All jobs are one payer, so that they leave requests and readiness their connections. They wait for each other's. */
+/** All jobs are one payer: they wait for each other, and leave connections for requests and readiness. */
 const JOBS: Work = {
   payers: ['jobs'],
   left: Infinity,
@@ -45,10 +45,10 @@ const JOBS: Work = {
   isOver: false,
   whenOver: () => {},
 };
-/** Jobs of releases before 3.0 have no dead letter queue. pg-boss changes no active jobs. */
+/** Gives jobs of releases before 3.0 a dead letter queue. pg-boss itself changes no active jobs. */
 const ADOPT = `UPDATE pgboss.job SET dead_letter = $1
   WHERE name = ANY($2) AND dead_letter IS NULL AND state IN ('created', 'retry', 'active')`;
-/** Leaves a job no further try. */
+/** Makes the current try of a job its last. */
 const GIVE_UP = `UPDATE pgboss.job SET retry_limit = retry_count
   WHERE name = $1 AND id = $2 AND retry_count = $3 AND state = 'active'`;
 
@@ -69,7 +69,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   private readonly stopping = new AbortController();
   /** The jobs under way, with their queues. */
   private readonly running = new Map<Fetched, string>();
-  /** Makes the recorder of failed jobs start now. */
+  /** Makes a worker of FAILED_JOBS poll at once. */
   private wakeRecorder = (): void => {};
   private started?: Promise<void>;
   private stopped?: Promise<void>;
@@ -88,7 +88,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   /** Fetches no more jobs; running jobs continue while the HTTP server finishes its requests. */
   onModuleDestroy(): void {
     this.stopping.abort();
-    // A start that is refused has not begun any work.
+    // If the start of the service was refused, no work has begun.
     this.stopped = this.started ? this.stop(this.started) : this.database.close();
   }
 
@@ -141,9 +141,9 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   /**
-   * Sets the schedules of the code, unless a newer release runs, whose schedules they are; and removes others, unless the same
-   * release runs with other schedules, as in a rolling update of features alone. The releases that run are those connected to
-   * the database, so that a release that was rolled back takes over too.
+   * Sets the schedules of this release, unless a newer release runs, whose schedules apply then. Removes all
+   * other schedules, unless this release also runs with other schedules, as in a rolling update of features
+   * alone. A release runs while connected to the database, so the older one takes over after a rollback.
    * @returns whether all is done
    */
   private async updateSchedules(): Promise<boolean> {
@@ -163,8 +163,8 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   /**
-   * Starts the workers of a queue. However many they are, one idle worker looks for jobs at a time, and a worker with a full
-   * batch wakes the next: those of `localConcurrency` would each ask the database twice a second.
+   * Starts the workers of a queue. Only one idle worker polls at a time, and a worker that gets a full batch
+   * wakes the next one. With pg-boss's `localConcurrency`, each worker would poll twice a second.
    */
   private async work(queue: JobQueue): Promise<void> {
     const { boss } = this.jobs;
@@ -174,7 +174,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     const wake = () => {
       const [id] = idle;
       if (id === undefined) return;
-      // Another one next time: this one may wait for a database that hangs.
+      // Wakes another worker next time, as this one may be waiting for a database that hangs.
       idle.delete(id);
       idle.add(id);
       boss.notifyWorker(id);
@@ -188,12 +188,12 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
         perJobResults: true,
         pollingIntervalSeconds: UNWOKEN_SECONDS,
         burstWhenBatchFull: true,
-        // For batches of one job, which are always full.
+        // For batches of one job, for which pg-boss ignores `burstWhenBatchFull`.
         burstWhenReadyExceeds: 1,
       } as const;
       const id: string = await boss.work(queue.name, options, async (jobs: Fetched[]) => {
         idle.delete(id);
-        // At their time limit, pg-boss goes on, though their handler may not have ended.
+        // At the jobs' time limit, pg-boss fetches again, although the handler may still be running.
         jobs[0]!.signal.addEventListener('abort', () => idle.add(id));
         if (jobs.length === batchSize) wake();
         const results = await currentWork.run(JOBS, () => this.handle(queue, jobs, end));
@@ -234,8 +234,8 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   /**
-   * Records that jobs are done and deletes them: jobs of the same moment by one statement, so that a slow job delays no other.
-   * A fault of the database must not make a job run twice: both are repeated as long as the job belongs to this worker.
+   * Records completed jobs and deletes them, all of one moment by one statement, so that a slow job delays no
+   * other. Repeats this while this worker has the job: a database fault must not make a job run twice.
    */
   private ender(queue: JobQueue): (job: Fetched) => Promise<void> {
     let done: Fetched[] = [];
@@ -272,9 +272,9 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
       const { isFinal, retryAfterSeconds } = error instanceof JobError ? error : new JobError('');
       const output = { reason: reasonOf(error) };
-      // Another worker has the job now, and decides.
+      // Another worker has the job now, and decides about its next try.
       if (signal.aborted) return { id, status: 'failed', output };
-      // At once: pg-boss records results, `deadletter` too, when the slowest job of the batch has ended.
+      // Fails the job at once: pg-boss would record the result when the slowest job of the batch has ended.
       if (isFinal) await this.database.executeSql(GIVE_UP, [queue.name, id, tries]);
       await this.jobs.boss.fail(queue.name, job, output);
       if (isFinal || tries >= retryLimit) this.wakeRecorder();
@@ -294,10 +294,10 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   private async recordFailure({ sourceName, sourceId, sourceOutput }: Fetched): Promise<void> {
     const [name, id] = [sourceName!, sourceId!];
     const queue = this.jobs.find(name);
-    // Another release handles them.
+    // Another release handles the queue. This job is retried until that release fetches it.
     if (!queue) throw new JobError(`Nothing handles the failed jobs of ${name}`);
     const [job] = await this.jobs.boss.findJobs(name, { id });
-    // An operator has queued it again.
+    // An operator has queued the job again.
     if (job && job.state !== 'failed') return;
     const reason = reasonIn(sourceOutput);
     await queue.recordFailure?.(id, reason);
@@ -321,8 +321,8 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   /**
-   * Returns the running jobs to their queues: pg-boss would fail them, even in their last try. It documents `cancel` and
-   * `resume` for a job that is to start again; one more try makes up for the one that was cut off.
+   * Returns the running jobs to their queues: pg-boss would fail them, even in their last try. To restart a
+   * job, pg-boss documents `cancel` and `resume`; one more try replaces the interrupted one.
    */
   private async putBack(): Promise<void> {
     const { boss } = this.jobs;

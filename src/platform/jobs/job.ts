@@ -21,15 +21,15 @@ export interface JobQueue<Payload = any> {
   concurrency: number;
   /** Maximum seconds between two tries; the first pauses are shorter. */
   longestPauseSeconds: number;
-  /** Handles a job; without it, jobs wait. @throws JobError to choose the next try; any other error is retried */
+  /** Handles a job; without a handler, jobs wait. Errors are retried; a JobError can choose the next try. */
   handle?: (job: Job<Payload>) => Promise<unknown>;
-  /** Records completed jobs, several of one moment together. It is repeated if it fails. */
+  /** Records jobs that completed at the same moment. Repeated if it fails. */
   record?: (ids: readonly string[]) => Promise<unknown>;
-  /** Records a job that has failed for good, however its last try ended. It is repeated if it fails. */
+  /** Records a job that has failed for good, however its last try ended. Repeated if it fails. */
   recordFailure?: (id: string, reason: string) => Promise<unknown>;
   /** The schedule of the queue: five fields of cron, in UTC. */
   cron?: string;
-  /** Whether processes of every `ROLE` run the jobs: for promises that hold without a worker. */
+  /** Whether processes of every `ROLE` run the jobs, so that they run even without a worker process. */
   runsInEveryRole?: boolean;
 }
 
@@ -73,8 +73,8 @@ export function HandlesJob(name: string, options: Options = {}) {
 }
 
 /**
- * Marks a method that runs at the times of a cron expression (five fields, UTC), in one of all processes. A failed run is
- * retried like any job.
+ * Marks a method that runs at the times of a cron expression (five fields, UTC), each time in a single
+ * process. A failed run is retried like any job.
  */
 export function Scheduled(name: string, cron: string, options: Options = {}) {
   const mark = HandlesJob(name, { ...options, cron });
@@ -92,7 +92,7 @@ export function queueOf(provider: object, method: string): JobQueue | undefined 
   return facts ? { ...facts, handle: (job) => value.call(provider, job.payload as never, job) } : undefined;
 }
 
-/** The reason in the output of a failed try: of a handler here, or of pg-boss for a try that was cut off. */
+/** The reason in a failed try's output, from the handler or, if the try was cut off, from pg-boss. */
 export function reasonIn(output: unknown): string {
   if (typeof output === 'string') return output;
   const { reason, message, value } = (output ?? {}) as Record<string, unknown>;

@@ -45,15 +45,15 @@ const ADD = insertOf(
 /** The waiting jobs of a queue, new or to be retried. */
 interface Backlog {
   queue: string;
-  /** As pg-boss has counted them, every ten seconds. */
+  /** The count of pg-boss, refreshed every ten seconds. */
   waiting: number;
   /** Age of the oldest waiting job in seconds; 0 if no job is waiting. */
   oldestSeconds: number;
 }
 
 /**
- * pg-boss knows no ages. This is the first entry of its index of waiting jobs, which is ordered by creation, as all jobs have
- * one priority.
+ * pg-boss knows no ages. This reads the first entry of its index of waiting jobs, which is in the order of
+ * creation, as all jobs have the same priority.
  */
 const AGES = `
   SELECT queue, coalesce(extract(epoch FROM now() - (
@@ -64,9 +64,7 @@ const AGES = `
 const RESULTS = ['done', 'postponed', 'failed'] as const;
 type Result = (typeof RESULTS)[number];
 
-/**
- * The queues of the service. A job that is added in a transaction exists exactly if the transaction commits.
- */
+/** The queues of the service. A job added in a transaction exists exactly if the transaction commits. */
 @Injectable()
 export class Jobs implements OnApplicationBootstrap {
   private readonly queues = new Map<string, JobQueue>();
@@ -90,14 +88,14 @@ export class Jobs implements OnApplicationBootstrap {
     return [...this.queues.values()];
   }
 
-  /** The queue of this name, unless no code declares it. */
+  /** The queue of this name; undefined if no code declares it. */
   find(name: string): JobQueue | undefined {
     return this.queues.get(name);
   }
 
   /**
    * Adds a queue, in the constructor of a provider.
-   * @throws Error for a second queue of one name
+   * @throws Error for a second queue of the same name
    * @throws OperatorError for an invalid cron expression
    */
   declare(queue: JobQueue): void {
@@ -158,7 +156,7 @@ export class Jobs implements OnApplicationBootstrap {
     this.discover();
     const schedules = this.all.flatMap(({ name, cron }) => (cron ? [`${name} ${cron}`] : []));
     this.database.identify(schedules);
-    // Whatever becomes of a failed job has to be recorded, however long that takes.
+    // Every failed job must be recorded, however long that takes: the recording is retried for ever.
     await this.createQueue(FAILED_JOBS, { retryLimit: 2 ** 31 - 1 });
     for (const queue of this.all) await this.createQueue(queue, { deadLetter: FAILED_JOBS.name });
   }
@@ -170,7 +168,7 @@ export class Jobs implements OnApplicationBootstrap {
     if (this.config.ROLE !== 'api') await this.boss.updateQueue(queue.name, options);
   }
 
-  /** Later, pg-boss would refuse this schedule, and those after it would not be set. */
+  /** Checks the schedule now: later, pg-boss would refuse it, and not set the schedules after it. */
   private requireCron({ name, cron }: JobQueue): void {
     if (cron === undefined) return;
     try {

@@ -2,10 +2,10 @@ import { Global, Injectable, Module, type Type } from '@nestjs/common';
 import type { Caller } from '../api/index.js';
 import { Transactions } from '../data/index.js';
 
-/** Rows per transaction of a step, which keeps its transactions short. */
+/** Maximum rows per transaction of a step, to keep transactions short. */
 const BATCH = 500;
 
-/** Ends work or erases data of an account: at most `limit` rows, in the open transaction. @returns their number */
+/** Ends work or erases up to `limit` rows of an account, in the open transaction. @returns the row count */
 type ClosingStep = (by: Caller, limit: number) => Promise<number>;
 
 /** Closes accounts: a feature adds a step for its own rows. */
@@ -19,7 +19,7 @@ export class AccountClosing {
     this.steps.push(step);
   }
 
-  /** Erases the rows of an account, found by an index on `accountId`. */
+  /** Adds a step that erases an entity's rows of the account, found by an index on `accountId`. */
   erases(entity: Type<{ accountId: string }>): void {
     this.add(async ({ accountId }, limit) => {
       const { manager } = this.transactions;
@@ -36,7 +36,7 @@ export class AccountClosing {
     });
   }
 
-  /** Runs every step for an account until nothing is left, in the open transaction or in many short ones. */
+  /** Runs every step until no row of the account is left: in the open transaction, or in many short ones. */
   async run(by: Caller): Promise<void> {
     for (const step of this.steps) {
       while ((await this.transactions.run(() => step(by, BATCH))) >= BATCH);

@@ -18,13 +18,13 @@ export interface Change {
   by: Actor;
   /** The action, such as `order.approved`. */
   action: string;
-  /** The id of the changed resource, if that is not the account. */
+  /** The id of the changed resource; left out if the account itself was changed. */
   subjectId?: string;
   /** Facts about the change; no secret and no personal text. */
   details?: object;
 }
 
-/** Conditions of records, all of which must hold. */
+/** Filters records, which must meet all given conditions. */
 export interface AuditFilter {
   accountId?: string;
   key?: string;
@@ -46,12 +46,12 @@ export class AuditLog {
     private readonly transactions: Transactions,
   ) {}
 
-  /** Records changes. Call it in their transaction, so that both or neither are stored. */
+  /** Records changes. Call this in the transaction of the changes, so that both or neither are stored. */
   async add(...changes: Change[]): Promise<void> {
     await goOn(this.transactions, () => this.records.addRows(changes.map(recordOf)));
   }
 
-  /** The record of a new row, with its id as the subject: a part of its `insert`. */
+  /** The audit record of a new row, for its `insert(…).with(…)`. The row's id becomes the subject. */
   of(change: Omit<Change, 'subjectId'>): Belonging {
     const { subjectId: _id, ...record } = recordOf(change);
     return belonging(this.records, record, { subjectId: 'id' });
@@ -95,7 +95,7 @@ function actorOf({ isOperator, job }: Change['by']): AuditRecord['actor'] {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Removes records after their retention. Commands do not import it. */
+/** Deletes records after `AUDIT_RETENTION_DAYS`. Not in `AuditModule`, which commands import too. */
 @Injectable()
 export class AuditRetention {
   constructor(

@@ -1,7 +1,7 @@
 import { Check, Column, CreateDateColumn, Entity, Index } from 'typeorm';
 import { IdColumn } from '../data/index.js';
 
-/** A change: who made it, and from where. Rows are added, and removed when old; never changed. */
+/** A change: who made it, and from where. Rows are inserted, deleted after retention, and never updated. */
 @Entity('audit_log')
 @Index('audit_log_account_id_id_idx', ['accountId', 'id'])
 @Index('audit_log_created_at_idx', ['createdAt'])
@@ -19,7 +19,7 @@ export class AuditRecord {
   @Column('text', { nullable: true })
   job!: string | null;
 
-  /** The account that owns the changed resource, which may be closed since; null if there is none. */
+  /** The account that owns the changed resource; it may be closed by now. Null if no account owns it. */
   @Column('bigint', { name: 'account_id', nullable: true })
   accountId!: string | null;
 
@@ -29,7 +29,7 @@ export class AuditRecord {
   @Column('text')
   action!: string;
 
-  /** The id of the changed resource, if that is not the account. */
+  /** The id of the changed resource; null if the account itself was changed. */
   @Column('text', { name: 'subject_id', nullable: true })
   subjectId!: string | null;
 
@@ -39,7 +39,7 @@ export class AuditRecord {
   @Column('text', { name: 'request_id', nullable: true })
   requestId!: string | null;
 
-  /** The network of the client, as `networkOf` says. */
+  /** The client's network, as `networkOf` computes it from the IP address. */
   @Column('text', { nullable: true })
   address!: string | null;
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { RawBodyRequest } from '@nestjs/common';
 import { type AuthenticatedRequest, isLaterVersion, withoutVersion } from '../api/index.js';
 
-/** Larger JSON bodies, in bytes, are compared byte for byte: sorting their properties would block the event loop. */
+/** Bytes. Larger JSON bodies are compared byte for byte: sorting their properties blocks the event loop. */
 const MAX_SORTED_BYTES = 1_048_576;
 
 const JSON_TYPE = /^application\/json\b/i;
@@ -14,9 +14,9 @@ const utf8 = new TextDecoder();
 type Sent = RawBodyRequest<AuthenticatedRequest>;
 
 /**
- * A hash that equal requests share: of method, path and body. `/v1/messages` and `/messages` are one path. JSON is compared
- * as a value: order of properties, white space and escapes do not count, and a number is its digits. The boundary of a form
- * does not count, its parts do. Any other body counts byte for byte.
+ * A hash of method, path and body: equal requests have equal hashes. `/v1/messages` and `/messages` are one
+ * path. JSON is compared as a value: property order, white space and escapes do not matter, the digits of
+ * numbers do. Forms are compared by their parts, without the boundary; other bodies byte for byte.
  */
 export function fingerprintOf(request: Sent): Buffer {
   const { rawBody, headers } = request;
@@ -36,14 +36,14 @@ function hashOf(request: Sent, body: readonly Buffer[]): Buffer {
 }
 
 /**
- * JSON with sorted properties, without white space, and with numbers as sent. JSON that nests too deeply to sort, and what is no
- * JSON, as sent.
+ * JSON with sorted properties, without white space, and with numbers as sent. Returns invalid JSON, and JSON
+ * nested too deeply to sort, unchanged.
  */
 function canonical(json: Buffer): Buffer {
   const text = utf8.decode(json);
   try {
     const value: unknown = JSON.parse(text);
-    // Most clients send what `stringify` writes, whose numbers have their digits: a look at each number takes twice as long.
+    // If `stringify` restores the text, as it mostly does, no digit was lost. The reviver is twice as slow.
     if (JSON.stringify(value) === text) return Buffer.from(JSON.stringify(sorted(value)));
     const exact = JSON.parse(text, (_name, one: unknown, { source }) =>
       typeof one === 'number' ? JSON.rawJSON(source!) : one,
@@ -55,7 +55,7 @@ function canonical(json: Buffer): Buffer {
   }
 }
 
-/** A value of JSON with sorted properties. */
+/** A JSON value with sorted properties. */
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value;
   if (Array.isArray(value)) return value.map(sorted);
@@ -63,7 +63,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, one]) => [name, sorted(one)]));
 }
 
-/** The parts of a form, each after its length. */
+/** The parts of a form, each preceded by its length. */
 function partsOf(body: Buffer, boundary: string): Buffer[] {
   const delimiter = Buffer.from(`--${boundary}`);
   const parts: Buffer[] = [];

@@ -3,13 +3,13 @@ import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColu
 /** A stored answer without its body. */
 export interface AnswerHead {
   status: number;
-  /** The headers that the method has set. */
+  /** The headers that the method set. */
   headers: Record<string, number | string | string[]>;
-  /** The table of the row that the body holds, as `to_json` writes it; undefined where the body is what the method returned. */
+  /** The table of the row in `body`, written by `to_json`; undefined if `body` is the method's result. */
   row?: string;
-  /** The query of the request, as sent; undefined where release 2.0 has stored the answer, which compared no queries. */
+  /** The query string, as sent. Undefined in answers stored by release 2.0, which did not compare queries. */
   query?: string;
-  /** The text of the answer, if interceptors have made another one of the body; null while that is not known yet. */
+  /** The text sent, if interceptors changed the body; null until that is known. */
   sent?: string | null;
 }
 
@@ -33,11 +33,11 @@ export class IdempotencyKey {
   @Column('text', { nullable: true })
   location!: string | null;
 
-  /** What the method returned, as JSON, or its row. */
+  /** The method's result as JSON, or the row of its `Insert`. */
   @Column('text')
   body!: string;
 
-  /** Null only in the transaction that has claimed the key. */
+  /** Null in answers of release 1.0, and in the transaction that has claimed the key. */
   @Column('jsonb', { nullable: true })
   head!: AnswerHead | null;
 

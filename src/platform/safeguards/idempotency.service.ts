@@ -18,7 +18,7 @@ import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 /** Hours for which an answer is repeated. */
 export const LIFETIME_HOURS = 24;
 
-/** Recently answered keys, which are looked up first: a replay then costs no more than a read. */
+/** Answered keys to remember: their answers are looked up first, so that a replay costs just a read. */
 const MAX_ANSWERED = 10_000;
 
 /** SQLSTATE `lock_not_available`. */
@@ -27,14 +27,14 @@ const LOCKED = '55P03';
 const CANCELLED = '57014';
 const PRIMARY_KEY = 'idempotency_keys_pkey';
 
-/** A write that must happen once: its account, its key, and what says whether a request is the same. */
+/** A write that must happen once: its account, its key, and the facts that identify a repeated request. */
 export interface KeyedRequest {
   readonly accountId: string;
   readonly key: string;
-  /** As sent, byte for byte. */
+  /** The query string, byte for byte as sent. */
   readonly query: string;
   readonly fingerprint: Buffer;
-  /** Answers stored before it have expired. The same for all statements of the request: none expires between two of them. */
+  /** Answers stored before this time have expired. Fixed per request: none expires between two statements. */
   readonly expiry: Date;
 }
 
@@ -43,7 +43,7 @@ export interface Answer extends Omit<AnswerHead, 'row' | 'query'> {
 }
 
 export interface StoredAnswer extends Answer {
-  /** The row of the answer, where the row is stored instead of the body. */
+  /** The row of the answer, if the row is stored instead of the body. */
   readonly row?: ObjectLiteral;
 }
 
@@ -51,14 +51,14 @@ export interface StoredAnswer extends Answer {
 export type Outcome<T> = T | { readonly stored: StoredAnswer };
 
 /**
- * Makes a retried write happen once: its first answer is stored with it, and repeated for a while. The transaction of the
- * write inserts a row of `idempotency_keys`, whose primary key excludes every other write with that key: a second one waits
- * for the first, at most for the lock time-out. A client that lost the connection during COMMIT sends the write again: if
- * the first was committed, the second violates the key, and gets the stored answer.
+ * Makes a retried write happen once: its first answer is stored with it, and repeated for `LIFETIME_HOURS`.
+ * The write's transaction inserts a row into `idempotency_keys`, whose primary key makes a second write with
+ * the same key wait for the first, at most for the lock time-out. If a client loses the connection during
+ * COMMIT and repeats a committed write, the repetition violates the primary key, and gets the stored answer.
  */
 @Injectable()
 export class IdempotencyService {
-  /** The first running request of each key in this process. */
+  /** The running requests of this process, by key. */
   private readonly running = new Map<string, Promise<unknown>>();
   /** Keys that probably have a stored answer. */
   private readonly answered = new LRUCache<string, true>({ max: MAX_ANSWERED });
@@ -80,8 +80,8 @@ export class IdempotencyService {
   }
 
   /**
-   * Runs a write in a transaction that claims its key, and stores what `answerOf` makes of its value; or returns the stored
-   * answer. A write that fails stores nothing and can be tried again.
+   * Returns the stored answer, if any. Otherwise, runs the write in a transaction that claims the key, and
+   * stores `answerOf(value)`. A failed write stores nothing and can be retried.
    * @throws ApiError `idempotency_key_in_use`, `idempotency_key_reused`, or what the write throws
    */
   async transaction<T>(
@@ -102,9 +102,9 @@ export class IdempotencyService {
   }
 
   /**
-   * Makes a row and stores its answer by one statement, or returns the stored answer. No look-up comes first: a key in use
-   * violates the primary key, at which PostgreSQL undoes the statement.
-   * @param base the `Location` of the answer up to the id; null if it has none
+   * Inserts a row and its answer by one statement, or returns the stored answer. No look-up is needed: a used
+   * key violates the primary key, and PostgreSQL undoes the statement.
+   * @param base the `Location` of the answer up to the id; null if the answer has none
    * @throws ApiError as `transaction` does, or what the insert throws
    */
   async insert<Entity extends ObjectLiteral>(
@@ -120,7 +120,7 @@ export class IdempotencyService {
         const hasWaited = [LOCKED, CANCELLED].includes(codeOf(error) ?? '');
         if (isUnavailable(error) && !hasWaited) throw error;
         if (hasWaited) await this.requireUnlocked(request);
-        // A stored answer comes before any reason that the insert failed for.
+        // A stored answer takes precedence over the failure of the insert.
         const stored = await this.find(request, insert.rows);
         if (stored) return { stored };
         if (constraintOf(error) !== PRIMARY_KEY) throw error;
@@ -132,7 +132,7 @@ export class IdempotencyService {
   }
 
   /**
-   * Stores the text that interceptors have made of an answer, unless one is stored already.
+   * Stores the text that interceptors made of an answer, unless a text is stored already.
    * @returns the stored text; undefined if the answer has expired meanwhile
    */
   async keep({ accountId, key }: KeyedRequest, text: string): Promise<string | undefined> {
@@ -149,8 +149,8 @@ export class IdempotencyService {
   }
 
   /**
-   * Runs a request unless its answer is stored. Waits for an earlier request of the key in this process, as PostgreSQL
-   * makes requests of other processes wait.
+   * Runs a request unless its answer is stored. Waits for an earlier request with the same key in this
+   * process; for requests in other processes, the primary key makes PostgreSQL wait.
    * @throws ApiError `idempotency_key_in_use` if earlier requests do not finish in time
    */
   private async runOnce<T>(
@@ -165,7 +165,7 @@ export class IdempotencyService {
       if (earlier) await within(Math.max(0, until - performance.now()), earlier);
       const stored = earlier || this.answered.has(name) ? await this.find(request, rows) : undefined;
       if (stored) return { stored };
-      // The earlier request has failed: this one runs, unless another is faster.
+      // The earlier request has failed: this request runs, unless another waiting request is first.
       if (!this.running.has(name)) break;
       if (performance.now() >= until) throw new ApiError('idempotency_key_in_use');
     }
@@ -181,7 +181,7 @@ export class IdempotencyService {
     return outcome;
   }
 
-  /** Claims a key for the open transaction; false if an answer that has not expired is stored under it. */
+  /** Claims a key for the open transaction. @returns false if an unexpired answer is stored under the key */
   private async claim({ accountId, key, fingerprint, expiry }: KeyedRequest): Promise<boolean> {
     const claim = () => `INSERT INTO ${this.keys.shape.table} AS kept (account_id, key, request_hash, body)
       VALUES ($1, $2, $3, '') ON CONFLICT (account_id, key) DO UPDATE
@@ -194,7 +194,7 @@ export class IdempotencyService {
     }
   }
 
-  /** Tells an insert blocked by a request with the same key from others. @throws ApiError `idempotency_key_in_use` */
+  /** Refuses an insert that waited for a request with its key. @throws ApiError `idempotency_key_in_use` */
   private async requireUnlocked(request: KeyedRequest): Promise<void> {
     const free = new Error();
     await this.transactions
@@ -230,7 +230,7 @@ export class IdempotencyService {
 
   /**
    * The stored answer, unless it has expired.
-   * @throws ApiError `idempotency_key_reused` for another request, `idempotency_key_in_use` for an answer that is not known yet
+   * @throws ApiError `idempotency_key_reused` for another request, `idempotency_key_in_use` while pending
    */
   private async find(
     request: KeyedRequest,
@@ -267,12 +267,12 @@ function nameOf({ accountId, key }: Pick<KeyedRequest, 'accountId' | 'key'>): st
   return `${accountId} ${key}`;
 }
 
-/** The time of the oldest answer that is repeated. */
+/** The time before which stored answers have expired. */
 export function oldestKept(): Date {
   return new Date(Date.now() - LIFETIME_HOURS * 60 * 60 * 1000);
 }
 
-/** The answer in a row. @throws ApiError as `find` does */
+/** The answer in a row of `idempotency_keys`. @throws ApiError as `find` does */
 function answerIn(
   { fingerprint, query }: KeyedRequest,
   [hash, location, body, head, at, ...row]: [
@@ -287,10 +287,10 @@ function answerIn(
 ): StoredAnswer {
   const { table } = rows.shape;
   const isSame = head && fingerprint.equals(hash) && (head.query ?? query) === query;
-  // Release 1.0 has stored no head; an earlier release may have made another row by this operation.
+  // Release 1.0 stored no head. In an earlier release, this operation may have filled another table.
   if (!isSame || (head.row ?? table) !== table) throw new ApiError('idempotency_key_reused');
   const { status, sent } = head;
-  // If the first answer was cut off, interceptors make its text again.
+  // Null until the answer is sent. After the deadline, it was cut off, and interceptors make the text again.
   if (sent === null && Date.now() - at.getTime() < TIMEOUTS.request)
     throw new ApiError('idempotency_key_in_use');
   const headers = location === null ? head.headers : { ...head.headers, location };

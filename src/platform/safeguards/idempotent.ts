@@ -50,7 +50,7 @@ const VISIBLE = /^[\x21-\x7e]{1,255}$/;
 
 type Keyed = RawBodyRequest<AuthenticatedRequest>;
 
-/** A call of a method by a request with a key. */
+/** The call of a controller method by a request with an `Idempotency-Key`. */
 interface Call {
   readonly keyed: KeyedRequest;
   readonly request: Keyed;
@@ -59,8 +59,8 @@ interface Call {
 }
 
 /**
- * Makes a write with the header happen once: in a transaction that has claimed the key, or by the statement of the `Insert`
- * that the method returns.
+ * Makes a write with the header happen once: the method runs in a transaction that has claimed the key, or
+ * returns an `Insert` whose statement claims the key.
  */
 @Injectable()
 class IdempotencyInterceptor implements NestInterceptor {
@@ -75,7 +75,7 @@ class IdempotencyInterceptor implements NestInterceptor {
     return from(this[isInsert ? 'insert' : 'transaction']({ keyed, request, response, method }));
   }
 
-  /** Calls the method in a transaction, or returns what it returned the first time, for the interceptors outside. */
+  /** Calls the method in a transaction, or returns the first call's value, for the outer interceptors. */
   private async transaction(call: Call): Promise<unknown> {
     const { keyed, request, response, method } = call;
     const { operation } = request;
@@ -84,7 +84,7 @@ class IdempotencyInterceptor implements NestInterceptor {
       locate(request, response, value);
       const head = headOf();
       const body = textOf(operation, value, head.status);
-      // Interceptors may hide what is in the text of an object whose class is unknown.
+      // The class is unknown: outer interceptors may hide fields, so the text sent is not known yet.
       return { ...head, body, sent: body === '' || operation.returns ? undefined : null };
     };
     const outcome = await this.idempotency.transaction(keyed, method, answerOf);
@@ -96,7 +96,7 @@ class IdempotencyInterceptor implements NestInterceptor {
     return outcome.value;
   }
 
-  /** Makes the row of the `Insert` that the method returns, or returns the row of the first time. */
+  /** Runs the `Insert` that the method returns, or returns the row that the first request inserted. */
   private async insert(call: Call): Promise<unknown> {
     const { keyed, request, response, method } = call;
     const { operation } = request;
@@ -114,7 +114,7 @@ class IdempotencyInterceptor implements NestInterceptor {
       return value;
     };
     const value = await makingDeferred.run(make, method).catch(async (error: unknown) => {
-      // A used key comes before any reason for which the request is refused.
+      // The error for a used key takes precedence over any other reason to refuse the request.
       if (!isMade) await this.idempotency.requireUnused(keyed);
       throw error;
     });
@@ -123,8 +123,8 @@ class IdempotencyInterceptor implements NestInterceptor {
   }
 
   /**
-   * Sets the status, the headers and the text of a stored answer; returns its value, for the interceptors outside. An earlier
-   * release may have stored the body of an answer whose row is stored now.
+   * Sets the status, headers and text of a stored answer; returns its value, for the outer interceptors. A
+   * row's answer may be stored as a body, by an earlier release.
    */
   private replay(call: Call, stored: StoredAnswer): object | undefined {
     const { request, response } = call;
@@ -135,7 +135,7 @@ class IdempotencyInterceptor implements NestInterceptor {
     response.setHeader('Idempotency-Replayed', 'true');
     const body = row ? textOf(operation, row, status) : stored.body;
     const value = row ?? (body === '' ? undefined : valueIn(operation, body));
-    // Interceptors make the text again only of a value that is certainly what they got first.
+    // Uses the interceptors' text only if `value` certainly equals the value that they got the first time.
     const isExact = () => row || sent === null || (value && operation.serialize?.(value).text === body);
     if (typeof sent !== 'string' && isExact()) this.keepChanges(call, { ...stored, body });
     else if (sent ?? body) finish(response, status, () => new JsonText(sent ?? body));
@@ -143,8 +143,8 @@ class IdempotencyInterceptor implements NestInterceptor {
   }
 
   /**
-   * Stores the text of an answer if interceptors, which may change the value itself, have made it differ from the stored body.
-   * Simultaneous repetitions may each make a text: all of them answer with the first one stored.
+   * Stores the text of an answer if interceptors, which may change the value in place, made the text differ
+   * from the stored body. If simultaneous repetitions make several texts, all send the text stored first.
    */
   private keepChanges({ keyed, response }: Call, { status, body, sent }: Answer): void {
     finish(response, status, (json) => {
@@ -164,7 +164,7 @@ class IdempotencyInterceptor implements NestInterceptor {
 })
 export class IdempotencyModule {
   constructor({ httpAdapter }: HttpAdapterHost, idempotency: IdempotencyService) {
-    // A body that cannot be read is refused before the interceptors of the method run.
+    // `BODY_READER` calls this if it cannot read a body: the interceptors of the method do not run then.
     httpAdapter.getInstance<Express>().locals.requireUnusedKey = async (request: Keyed) => {
       const keyed = request.operation.idempotent ? keyOf(request) : undefined;
       if (keyed) await idempotency.requireUnused(keyed);
@@ -172,11 +172,11 @@ export class IdempotencyModule {
   }
 }
 
-/** The key of a request, with the facts of the request; undefined if it has none. @throws ApiError `validation_failed` */
+/** The key and facts of a request; undefined if it has no key. @throws ApiError `validation_failed` */
 function keyOf(request: Keyed): KeyedRequest | undefined {
   const { accountId, headers, operation, url } = request;
   const key = headers[HEADER.toLowerCase()];
-  // A key belongs to an account, and a public operation has none.
+  // A key belongs to an account, and public operations have no account.
   if (key === undefined || operation.access === 'public') return undefined;
   // Node joins the values of a repeated header by a comma and a blank.
   if (typeof key !== 'string' || !VISIBLE.test(key))
@@ -185,7 +185,7 @@ function keyOf(request: Keyed): KeyedRequest | undefined {
   return { accountId, key, query, fingerprint: fingerprintOf(request), expiry: oldestKept() };
 }
 
-/** Returns the status of an answer, and the headers that were set from now on. */
+/** Returns a function for the status of an answer and the headers set since this call. */
 function headSince(response: Response): () => Pick<Answer, 'status' | 'headers'> {
   const earlier = response.getHeaders();
   return () => {
@@ -196,7 +196,7 @@ function headSince(response: Response): () => Pick<Answer, 'status' | 'headers'>
   };
 }
 
-/** The body of an answer. @throws Error for an answer that is not JSON, and could not be repeated byte for byte */
+/** The body of an answer. @throws Error unless it is JSON: other answers cannot be repeated byte for byte */
 function textOf({ id, serialize }: OperationFacts, value: unknown, status: number): string {
   if (value === undefined || value === null) return '';
   const isBinary = value instanceof StreamableFile || value instanceof Uint8Array;
@@ -207,7 +207,7 @@ function textOf({ id, serialize }: OperationFacts, value: unknown, status: numbe
   return serialize && hasBody(status) ? serialize(value).text : JSON.stringify(value);
 }
 
-/** A stored value, for interceptors: of the class that the operation returns, if it fits. */
+/** A stored value, for interceptors: an instance of the operation's class, if the JSON fits that class. */
 function valueIn({ returns, isList }: OperationFacts, text: string): object {
   const value = JSON.parse(text) as object;
   if (!returns) return value;
@@ -220,7 +220,7 @@ function valueIn({ returns, isList }: OperationFacts, text: string): object {
 }
 
 /** A method that does nothing but return an `Insert`. */
-// Whatever its row.
+// `any`, as the row may be of any entity.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Inserting = (...args: never[]) => Insert<any> | Promise<Insert<any>>;
 
@@ -231,13 +231,13 @@ type InsertDecorator = <Method extends Inserting>(
 ) => void;
 
 /**
- * Lets a client retry a write safely: with the header `Idempotency-Key`, each key of an account is carried out once within
- * `LIFETIME_HOURS`, and its first answer repeated byte for byte (draft-ietf-httpapi-idempotency-key-header), whatever its
- * method and status. The method runs after the claim of the key, in its transaction, which is the open one for all calls
- * inside. Interceptors outside this one get for a repeated answer the value that they got the first time; interceptors inside
- * shape the stored answer, and do not run again.
- * @param only `insert`: the method does nothing but return an `Insert`, so that the row, the key and the answer are one
- * statement. The method is then called for each request, before the key is claimed.
+ * Lets a client retry a write safely with the header `Idempotency-Key`
+ * (draft-ietf-httpapi-idempotency-key-header). For each key of an account, a request is carried out once
+ * within `LIFETIME_HOURS`, and its first answer is repeated byte for byte, whatever its method and status.
+ * The method runs in the transaction that has claimed the key. Outer interceptors get the same value for a
+ * repeated answer as for the first; inner interceptors shape the stored answer, and do not run again.
+ * @param only `insert`: the method does nothing but return an `Insert`, and one statement stores the row, the
+ * key and the answer. The method is called for each request, before the key is claimed.
  */
 export function Idempotent(): MethodDecorator;
 export function Idempotent(only: 'insert'): InsertDecorator;

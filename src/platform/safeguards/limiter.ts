@@ -16,12 +16,12 @@ import { ApiError } from '../api/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
 
 const WINDOW_SECONDS = 60;
-/** Milliseconds to wait for the primary or for Redis before counting locally: a limit must not cost more than it protects. */
+/** Milliseconds to wait for Redis or the primary before counting locally: a limit must not block requests. */
 const ANSWER_MS = 250;
 
 /**
- * Counts the requests of a subject (an address, an account, a key) per minute. The counts are shared through Redis, or else
- * among the workers of one service; while they cannot be reached, each process counts locally.
+ * Counts the requests of a subject (an address, an account, a key) per minute. Processes share the counts
+ * through Redis, or else through the primary of their service; while neither answers, each counts locally.
  */
 class Limiter {
   private readonly store?: RateLimiterAbstract;
@@ -85,7 +85,7 @@ class Limiter {
   }
 }
 
-/** Counts a request. Exceeding the limit is a state here, not an error. */
+/** Counts a request. Returns the state even over the limit, where the store throws it. */
 async function tryConsume(store: RateLimiterAbstract, subject: string): Promise<RateLimiterRes> {
   try {
     return await store.consume(hashed(subject));
@@ -95,7 +95,7 @@ async function tryConsume(store: RateLimiterAbstract, subject: string): Promise<
   }
 }
 
-/** Others may read the store, so it holds no addresses and emails in plain text. */
+/** Others may read the store, so it holds no plain-text addresses or emails. */
 function hashed(subject: string): string {
   return createHash('sha256').update(subject).digest('base64url');
 }
@@ -106,9 +106,9 @@ export class AuthLimiter extends Limiter {}
 /** Limits requests per API key. */
 export class KeyLimiter extends Limiter {}
 
-/** Connects in the background and retries for ever. */
+/** Connects to Redis in the background and retries for ever. */
 async function connect(url: string): Promise<Redis> {
-  // The client takes 24 MB of memory, and most services have no Redis.
+  // Loaded only if needed: the client takes 24 MB of memory, and most services have no Redis.
   const { Redis } = await import('ioredis');
   const redis = new Redis(url, {
     commandTimeout: ANSWER_MS,

@@ -7,8 +7,8 @@ export abstract class Clients {
   private isStopped = false;
 
   /**
-   * @param keepAlive whether connections are kept; otherwise each request opens one
-   * @param localAddress where they come from
+   * @param keepAlive whether connections are kept; otherwise each request opens a connection
+   * @param localAddress the address that the clients connect from
    */
   constructor(count: number, keepAlive = true, localAddress?: string) {
     this.agent = new Agent({ keepAlive, localAddress });
@@ -21,11 +21,11 @@ export abstract class Clients {
     this.agent.destroy();
   }
 
-  /** @param i the number of the client at its first turn, and then one more each time */
+  /** @param i the number of the client at its first turn, increased by one at each further turn */
   protected abstract turn(i: number): Promise<void>;
 
   private async run(client: number): Promise<void> {
-    // A subclass has its own fields only after this constructor.
+    // The fields of a subclass exist only after this constructor.
     await Promise.resolve();
     for (let i = client; !this.isStopped; i++) await this.turn(i);
   }

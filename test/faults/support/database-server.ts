@@ -15,7 +15,7 @@ import { Client } from 'pg';
 import { loadBinaries, NOBODY, unprivileged } from '../../../src/platform/database/embedded/programs.js';
 import { EmbeddedPostgres } from '../../../src/platform/database/embedded/embedded-postgres.js';
 
-/** A PostgreSQL server of a test's own, to be killed, frozen and restarted on the same port. */
+/** A PostgreSQL server for one test, which can be killed, frozen, and restarted on the same port. */
 export class DatabaseServer {
   private restarted?: ChildProcess;
 
@@ -24,7 +24,7 @@ export class DatabaseServer {
     readonly url: string,
   ) {}
 
-  /** @param folder for its data; a new folder by default */
+  /** @param folder for the server's data; by default, a new folder */
   static async start(
     folder = mkdtempSync(join(process.env.FAULTS_FOLDER!, 'data-')),
   ): Promise<DatabaseServer> {
@@ -33,8 +33,8 @@ export class DatabaseServer {
   }
 
   /**
-   * A copy of another server that follows it, as a hot standby.
-   * @param settings lines of its configuration
+   * Starts a hot standby on a copy of another server.
+   * @param settings lines of the standby's configuration
    */
   static async follow(primary: DatabaseServer, settings: string[] = []): Promise<DatabaseServer> {
     const folder = mkdtempSync(join(process.env.FAULTS_FOLDER!, 'replica-'));
@@ -44,8 +44,8 @@ export class DatabaseServer {
   }
 
   /**
-   * Another server on a base backup of this one, in a folder that `backUp` has filled: it replays the log that was archived
-   * since, up to a time, and then goes on by itself.
+   * Starts another server on a base backup of this one, in a folder that `backUp` has filled. The new server
+   * replays the archived log up to a time, and is then promoted.
    */
   static async recover(folder: string, archive: string, until: string): Promise<DatabaseServer> {
     const settings = [
@@ -75,17 +75,17 @@ export class DatabaseServer {
     return this.embedded.path;
   }
 
-  /** Ends all its processes at once, as a power failure does. */
+  /** Ends all processes of the server at once, as a power failure does. */
   async kill(): Promise<void> {
     const all = this.freeze();
     for (const pid of all) process.kill(pid, 'SIGKILL');
     while (all.some(isAlive)) await sleep(5);
   }
 
-  /** Stops all its processes where they are: connections stay open, but get no answer. Returns their pids. */
+  /** Suspends all processes of the server: connections stay open, but get no answer. Returns their pids. */
   freeze(): number[] {
     const postmaster = this.postmaster();
-    // First the one that starts the others, so that none is started meanwhile.
+    // First the postmaster, so that it starts no other process meanwhile.
     process.kill(postmaster, 'SIGSTOP');
     const all = [postmaster, ...childrenOf(postmaster)];
     for (const pid of all) signal(pid, 'SIGSTOP');
@@ -97,7 +97,7 @@ export class DatabaseServer {
     for (const pid of [...childrenOf(postmaster), postmaster]) signal(pid, 'SIGCONT');
   }
 
-  /** Starts it again after `kill`, and resolves as soon as it accepts connections. */
+  /** Starts the server again after `kill`; resolves as soon as it accepts connections. */
   async restart(): Promise<void> {
     const data = join(this.embedded.path, 'postgres');
     const programArgs = ['-D', data, '-p', new URL(this.url).port, '-h', '127.0.0.1', '-k', ''];
@@ -106,7 +106,7 @@ export class DatabaseServer {
     while (!(await accepts(this.url))) await sleep(10);
   }
 
-  /** Comes back after `kill` as a standby of another server, with a new copy of its data, on the same port. */
+  /** After `kill`: starts again on the same port, as a standby with a new copy of another server's data. */
   async rejoin(primary: DatabaseServer): Promise<void> {
     rmSync(join(this.path, 'postgres'), { recursive: true });
     await copyAsStandby(primary, this.path, []);
@@ -138,7 +138,7 @@ async function copyAsStandby(primary: DatabaseServer, folder: string, settings: 
   prepare(folder, 'standby.signal', lines);
 }
 
-/** Makes a copy of a server's files ready to be started, in the way that the name of an empty file says. */
+/** Prepares a copy of a server's files for a start in the mode of `signalFile`: as standby or in recovery. */
 function prepare(folder: string, signalFile: string, settings: string[]): void {
   const data = join(folder, 'postgres');
   for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(data, name), { force: true });
@@ -165,7 +165,7 @@ async function copy({ url, path }: DatabaseServer, folder: string): Promise<void
     await client.query("SELECT pg_backup_start('copy', true)");
     const archive = join(folder, 'copy.tar');
     const { status, stderr } = spawnSync('tar', ['-C', path, '-cf', archive, 'postgres', 'password']);
-    // 1: files were changed or removed while they were read, as a running server does, whose log makes up for it.
+    // 1: files changed or disappeared while tar read them, as in a running server; the log makes up for it.
     if (status !== 0 && status !== 1) throw new Error(`The copy failed: ${String(stderr)}`);
     execFileSync('tar', ['-C', folder, '-xpf', archive]);
     rmSync(archive);
@@ -181,7 +181,7 @@ function childrenOf(pid: number): number[] {
   return pids ? pids.split(' ').map(Number) : [];
 }
 
-/** A backend may have ended since it was listed. */
+/** Ignores a process that has ended since it was listed. */
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

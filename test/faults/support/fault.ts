@@ -24,11 +24,11 @@ export interface Fault {
 
 export interface Observed {
   writes: Outcome[];
-  /** Those that began and ended while the fault lasted. */
+  /** Writes that began and ended while the fault lasted. */
   during: Outcome[];
   acknowledged: Outcome[];
   live: Outcome[];
-  /** Readiness, from when it is not an earlier answer any more, and reads of another table, while the fault lasted. */
+  /** While the fault lasted: readiness, without answers from before the fault, and reads of another table. */
   ready: Outcome[];
   reads: Outcome[];
   slowestMs: number;
@@ -36,7 +36,7 @@ export interface Observed {
   recoveredS: number;
 }
 
-/** Milliseconds for which the service gives an answer about its readiness again. */
+/** Milliseconds for which the service reuses an answer about its readiness. */
 const READY_KEPT_MS = 1_000;
 
 /** Puts the service under write load, lets a fault come and go, and returns what the clients saw. */
@@ -69,7 +69,7 @@ export async function observe(service: Service, key: string, fault: Fault): Prom
   };
 }
 
-/** Adds what was seen to the summary; returns the longest time that liveness took, in milliseconds. */
+/** Adds the observation to the summary; returns the longest time of a liveness answer, in milliseconds. */
 export function recordFault(name: string, seen: Observed, missing: number): number {
   const { during, live, ready, reads, slowestMs, recoveredS, acknowledged } = seen;
   const liveMs = Math.round(Math.max(...live.map(durationOf)));
@@ -85,7 +85,7 @@ export function recordFault(name: string, seen: Observed, missing: number): numb
 
 export const durationOf = ({ begun, ended }: Outcome): number => ended - begun;
 
-/** How many acknowledged writes the database does not hold. */
+/** The number of acknowledged writes that the database lacks. */
 export async function countMissing(databaseUrl: string, acknowledged: Outcome[]): Promise<number> {
   const idsOf = (path: string) =>
     acknowledged.filter((one) => one.path === path).map(({ body }) => String(JSON.parse(body).id));

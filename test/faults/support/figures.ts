@@ -2,13 +2,13 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Outcome } from './load.js';
 
-/** Adds a line to the summary that is printed at the end: what was answered, and what else was measured. */
+/** Adds a line to the summary that is printed at the end: the answers' statuses, and other measurements. */
 export function record(fault: string, outcomes: Pick<Outcome, 'status'>[], ...figures: string[]): void {
   const all = [countStatuses(outcomes), ...figures].filter(Boolean);
   appendFileSync(join(process.env.FAULTS_FOLDER!, 'figures'), `${fault}: ${all.join('; ')}\n`);
 }
 
-/** How often each status was answered, e.g. `201×40 503×12`; 0 is no answer at all. */
+/** The number of answers by status, e.g. `201×40 503×12`; 0 stands for no answer at all. */
 export function countStatuses(outcomes: Pick<Outcome, 'status'>[]): string {
   const counts = new Map<number, number>();
   for (const { status } of outcomes) counts.set(status, (counts.get(status) ?? 0) + 1);

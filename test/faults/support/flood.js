@@ -38,7 +38,7 @@ function run(i) {
     if (end < 0 || received.length < end + 4 + Number(/^content-length: (\d+)/im.exec(received)?.[1])) return;
     slowestMs = Math.max(slowestMs, performance.now() - begun);
     examine();
-    // As a client that honours Retry-After does, though sooner.
+    // Waits like a client that honours Retry-After, though not as long.
     if (received.startsWith('HTTP/1.1 503')) setTimeout(send, 500);
     else send();
   });
@@ -54,5 +54,5 @@ function run(i) {
 const count = (name) => (statuses[name] = (statuses[name] ?? 0) + 1);
 const report = () => console.log(JSON.stringify({ statuses, wrong, slowestMs: Math.round(slowestMs) }));
 
-// Within a second: a crowd, but not a single packet.
+// Spread over a second: a crowd, but not in a single packet.
 for (let i = 0; i < Number(sockets); i++) setTimeout(run, (i * 1_000) / sockets, i);

@@ -3,7 +3,7 @@ import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Clients } from './clients.js';
 
-/** A request and its outcome. Times are those of `performance.now()`. */
+/** A request and its outcome. Times come from `performance.now()`. */
 export interface Outcome {
   method: string;
   path: string;
@@ -29,7 +29,7 @@ export interface Call {
   body?: unknown;
 }
 
-/** Longer than any answer may take: one that has not come by then hangs. */
+/** Longer than any answer may take: a request without an answer by then hangs. */
 const HANG_MS = 12_000;
 /** A client that was refused does not come back within the same millisecond. */
 const PAUSE_MS = 20;

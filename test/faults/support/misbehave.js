@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// A client that does all that a client must not, one thing after the other, from an address of its own, until it is ended.
+// A client that misbehaves in every way, one after the other, from an address of its own, until it is killed.
 const [url, key, localAddress, orderId] = process.argv.slice(2);
 const { hostname: host, port } = new URL(url);
-/** How long it does one thing. */
+/** Milliseconds for each way of misbehaving. */
 const TURN_MS = 3_000;
 const AT_ONCE = 24;
 
-/** Opens a connection; whatever comes is read, unless it is paused. */
+/** Opens a connection, and reads what comes until the socket is paused. */
 function open() {
   const socket = connect({ host, port: Number(port), localAddress });
   socket.on('error', () => {});
@@ -17,7 +17,7 @@ function open() {
   return socket;
 }
 
-/** Sends bytes, and waits for an answer or the end. */
+/** Sends bytes; resolves at the first bytes of an answer, or when the connection closes. */
 function ask(bytes, socket = open()) {
   return new Promise((resolve) => {
     const timer = setTimeout(() => socket.destroy(), 5_000);
@@ -44,7 +44,7 @@ const authorized = `Authorization: Bearer ${key}`;
 const random = () => randomBytes(8).toString('hex');
 const basic = (text) => `Authorization: Basic ${Buffer.from(text).toString('base64')}`;
 
-/** Sends requests over lasting connections, each when the one before has been answered. */
+/** Sends requests over persistent connections, each when the previous one has been answered. */
 function flood(bytesOf) {
   return async (until) => {
     const one = async () => {
@@ -59,7 +59,7 @@ function flood(bytesOf) {
   };
 }
 
-/** Opens many connections, does something with each, and leaves them. */
+/** Opens many connections, does something with each, and resets them at the end. */
 function crowd(count, begin) {
   return async (until) => {
     const sockets = Array.from({ length: count }, () => {

@@ -9,7 +9,7 @@ export class Probe extends Clients {
   readonly outcomes: Outcome[] = [];
   private readonly key?: string;
 
-  /** @param keepAlive whether it keeps its connection, or opens a new one each time as orchestrators do */
+  /** @param keepAlive whether to keep the connection; orchestrators open a new one for each request */
   constructor(
     private readonly url: string,
     private readonly path: string,

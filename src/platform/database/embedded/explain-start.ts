@@ -35,14 +35,14 @@ export function explainStart(error: unknown, folder: string): unknown {
 }
 
 /**
- * Why a program has failed, from its output, which may be empty.
- * @param log the file that has more of it
+ * Explains the failure of a program by its output, which may be empty.
+ * @param log the file with more output
  */
 export function explainFailure(what: string, output: string, log?: string): OperatorError {
   const lines = output.trim().split('\n').slice(-10);
   const last = lines.find((line) => /PANIC|FATAL|error:/.test(line)) ?? lines.slice(-3).join(' ');
   if (last.startsWith('setpriv:')) return staysRoot(last);
-  // The install script of the package makes links to them.
+  // The install script of the package links the shared libraries.
   const remedy = /shared librar/.test(last) && ' Run `npm rebuild --ignore-scripts=false`.';
   const failure = [what, last].filter(Boolean).join(': ');
   return new OperatorError(
@@ -50,7 +50,7 @@ export function explainFailure(what: string, output: string, log?: string): Oper
   );
 }
 
-/** For root that may not become another user: a container may drop capabilities, a user namespace may have no other. */
+/** The error if root cannot become another user: a container dropped capabilities, or has no other user. */
 function staysRoot(message: string): OperatorError {
   return new OperatorError(
     `PostgreSQL does not run as root, and this process may not run it as another user: ${message}. ` +
