@@ -164,7 +164,8 @@ export function IfMatch(): ParameterDecorator {
     Declare({ conditional: true })(target, name!, descriptor);
     ApiHeader({
       name: 'If-Match',
-      description: 'One or several `ETag`s of the states that may be changed. Any other state stays unchanged (412).',
+      description:
+        'One or several `ETag`s of the states that may be changed. Any other state stays unchanged (412).',
       required: false,
       schema: { type: 'string', pattern: TAGS_PATTERN },
     })(target, name!, descriptor);
