@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 
 // Formats of the service that every server of the benchmark writes and reads.
 
-/** The time of the orders that a run prepares, so that their tags depend on their ids only. */
+/** The `createdAt` and `updatedAt` of the orders that a run prepares: their ETags depend only on their ids. */
 export const PLACED_AT = '2026-11-21T12:00:00.000Z';
 
 const marks = new Map<string | undefined, string>();

@@ -11,7 +11,7 @@ import { query, startSharedService } from './service.js';
 const COMMANDS = new URL('../commands/', import.meta.url);
 const run = promisify(execFile);
 
-/** Starts the PostgreSQL of the tests, as the built service does, and the shared service. */
+/** Starts an embedded PostgreSQL for the tests, as the built service starts its own, and then the shared service. */
 export default async function setUp(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'petstore-test-'));
   const { url } = await EmbeddedPostgres.start(folder);

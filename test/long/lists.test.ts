@@ -376,7 +376,7 @@ test.each([
   [
     { n: [1], owner: ['1'] },
     {},
-    'A list of Numbered can be filtered by one list of values only: not by owner too',
+    'A list of Numbered may have several values of one property only: n, not owner too',
   ],
   [{}, { sort: 'state' }, 'Numbered.state can be null'],
   [{}, { sort: 'fine' }, 'Numbered.fine is finer than a millisecond'],

@@ -1072,7 +1072,7 @@ describe('A declaration that cannot work is refused by name', () => {
         PaperSubscriber,
       ],
       'cannot have a FastRepository: EverySubscriber subscribes to it.': [EverySubscriber],
-      'Only JSON can be given again for an Idempotency-Key, and @Idempotent() stands at copyCsv (text/csv), hearCopies (text/event-stream).':
+      'Only answers in JSON can be repeated for an Idempotency-Key: answer with JSON, or remove @Idempotent() from copyCsv (text/csv), hearCopies (text/event-stream).':
         [CopiesController],
       'No feature declares errors of getGhost (ghost_not_found): ': [GhostsController],
       "No permission is named for ClosedController_a, getClosed, getNamingNone, addNamingNone: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().":
@@ -1089,7 +1089,7 @@ describe('A declaration that cannot work is refused by name', () => {
         [UntaggedController],
       'The document has one operation for each path, version and HTTP method: write a method for each of SeveralController_a, SeveralController_b, allSeveral.':
         [SeveralController],
-      'VERSION_NEUTRAL alone is in no document: add a version, or @ApiExcludeEndpoint(), at NeutralController_a.':
+      'The document has no operation whose only version is VERSION_NEUTRAL: add a version, or @ApiExcludeEndpoint(), to NeutralController_a.':
         [NeutralController],
       'Two operations have the id getTwice': [TwiceController],
       'Two different schemas have the name Mood': [MoodsController],

@@ -17,7 +17,7 @@ const FEATURES: Record<string, RegExp[]> = {
   store: [/^auth\//, /^categories\//, /^pets\//],
 };
 const NO_FEATURES = ['platform', 'migrations', 'commands', 'testing'];
-/** What features may import: of the platform, `FACE`; teams' features also `PRODUCT`, of the product. */
+/** Every feature may import the platform's `index.ts`; a team's feature may also import the product's face. */
 const FACE = /^platform\/index\.ts$/;
 const PRODUCT = /^product\.ts$/;
 const CONFIG = /^config\.ts$/;

@@ -205,13 +205,13 @@ export function problemsIn(all: readonly DeclaredOperation[], described: Tags = 
     undescribed.length > 0 &&
       `No feature describes tags of ${undescribed.join(', ')}: write tags: { pets: 'The animals.' } in its @Feature.`,
     unversioned.length > 0 &&
-      `VERSION_NEUTRAL alone is in no document: add a version, or @ApiExcludeEndpoint(), at ${unversioned.join(', ')}.`,
+      `The document has no operation whose only version is VERSION_NEUTRAL: add a version, or @ApiExcludeEndpoint(), to ${unversioned.join(', ')}.`,
     several.length > 0 &&
       `The document has one operation for each path, version and HTTP method: write a method for each of ${several.join(', ')}.`,
     unnamed.length > 0 &&
       `No feature declares errors of ${unnamed.join(', ')}: name them in a @Feature that is in the list of features.`,
     unrepeatable.length > 0 &&
-      `Only JSON can be given again for an Idempotency-Key, and @Idempotent() stands at ${unrepeatable.join(', ')}.`,
+      `Only answers in JSON can be repeated for an Idempotency-Key: answer with JSON, or remove @Idempotent() from ${unrepeatable.join(', ')}.`,
     sending.length > 0 &&
       `What is idempotent must return its answer, by @Res({ passthrough: true }): ${sending.join(', ')}.`,
     mixed.size > 0 &&

@@ -158,8 +158,9 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /**
    * One page of the rows whose ids a query finds, in SQL or TypeORM's builder. The query selects each `id`
-   * once, and the columns of `sort`, never NULL; pages are ordered by these columns, then by id. A row that
-   * changes between two pages may appear twice or never. A page sorts all rows found: let an index find few.
+   * once, and the columns of `sort`, which must not be NULL; pages are ordered by these columns, then by id. A
+   * row that changes between two pages may appear twice or never. Each page sorts all rows that the query
+   * finds: an index should keep them few.
    * @throws ApiError `invalid_cursor`, also for a cursor of another query, other parameters or another order
    */
   async pageOf<Item extends Entity & { id: string }>(

@@ -81,7 +81,8 @@ export class Listing implements Cursors {
   }
 
   private listOf(name: string, values: unknown[]): [string, unknown[]] {
-    if (this.among) this.refuse(`can be filtered by one list of values only: not by ${name} too`);
+    if (this.among)
+      this.refuse(`may have several values of one property only: ${this.among[0]}, not ${name} too`);
     return [name, [...new Map(values.map((value) => [textOf(value), value])).values()]];
   }
 

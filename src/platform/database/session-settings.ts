@@ -34,7 +34,7 @@ export const TIMEOUTS = {
   idleInTransaction: 5_000,
   /** A migration stops waiting for a lock after this, as requests queue up behind it. */
   migrationLock: 2_000,
-  /** A process waits for the migration lock for `total` at most, and logs that once after `logged`. */
+  /** A process waits at most `total` for the migration lock. After `logged`, it logs once that it is waiting. */
   migrationTurn: { logged: 1_000, total: 600_000 },
   /** Connecting at the start, when no client waits for an answer. */
   start: 5_000,

@@ -315,7 +315,7 @@ class Connection {
     this.unfinished = request.complete ? undefined : request;
     const next = this.waiting.shift();
     this.count();
-    // An incomplete request is the last one, and has caused the failure.
+    // After a failure, only the last request can be incomplete: the failed one, which is answered, not started.
     if (next && (next.request.complete || !this.failure)) this.start(next);
     else if (this.failure) this.end(next?.request ?? this.unfinished, next);
   }
