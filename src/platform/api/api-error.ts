@@ -7,7 +7,7 @@ export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(currentRegistry().errors, code);
 }
 
-/** @throws Error for an unknown code, whose feature is not in the list of features */
+/** @throws Error for an unknown code: no feature in the list of features declares the code */
 export function factsOf(code: ErrorCode): ErrorFacts {
   const facts = currentRegistry().errors[code];
   if (facts) return facts;
@@ -16,13 +16,13 @@ export function factsOf(code: ErrorCode): ErrorFacts {
   return { status: 500, meaning: code };
 }
 
-/** All errors by status, then by code. */
+/** All errors, ordered by status, then by code. */
 export function allErrors(): [ErrorCode, ErrorFacts][] {
   const all = Object.entries(currentRegistry().errors) as [ErrorCode, ErrorFacts][];
   return all.toSorted(([a, { status }], [b, other]) => status - other.status || (a < b ? -1 : 1));
 }
 
-/** Advice to clients, by status, for errors that declare none. */
+/** Advice to clients, keyed by status, for errors that declare no advice. */
 const ADVICE: Record<number, string> = {
   400: 'Correct what the message names. The same request is refused again.',
   401: 'Send other credentials.',
@@ -48,7 +48,7 @@ interface ApiErrorOptions {
   cause?: unknown;
 }
 
-/** Headers of every failure with a status: how to authenticate (RFC 9110, 15.5.2), or when to retry (10.2.3). */
+/** Headers of every failure, keyed by status: how to authenticate (RFC 9110, 15.5.2), or when to retry (10.2.3). */
 const HEADERS: Readonly<Record<number, Record<string, string>>> = {
   401: { 'WWW-Authenticate': 'Bearer realm="petstore"' },
   429: { 'Retry-After': '1' },
@@ -56,12 +56,12 @@ const HEADERS: Readonly<Record<number, Record<string, string>>> = {
 };
 
 /**
- * The property of an error body that holds its `ApiError`: an exception filter passes only the body to the HTTP adapter. Not a
- * `WeakMap`: V8 would keep each value, and by its stack the whole request, until the next full garbage collection.
+ * Key of the property in which an error body holds its `ApiError`, as an exception filter passes only the body to the HTTP
+ * adapter. Not a `WeakMap`: V8 would keep each error, and through its stack the whole request, until the next full collection.
  */
 const ERROR = Symbol('the error of a response');
 
-/** A failure as the client sees it: the error class that features throw. Its response is the specification's Error shape. */
+/** The error class that features throw: a failure as the client sees it, in the specification's Error shape. */
 export class ApiError extends HttpException {
   readonly headers: Record<string, string>;
 

@@ -3,8 +3,8 @@ import { ApiError } from './api-error.js';
 /** The request body of an operation that takes more than a small JSON object. */
 export interface Takes {
   /**
-   * Media types such as `image/png`, `image/*`, `application/json` or `multipart/form-data`. The method gets JSON as its DTO
-   * class, a form by Nest's interceptors, and any other type as a `Buffer` by `@Body()`.
+   * Media types such as `image/png`, `image/*`, `application/json` or `multipart/form-data`. The method gets a JSON body as its
+   * DTO class, a form from Nest's interceptors, and any other body as a `Buffer`, by `@Body()`.
    */
   readonly types: readonly string[];
   /** Maximum size in bytes, before and after decompression: up to 32 MiB. */
@@ -26,7 +26,7 @@ export const SMALL_JSON: Takes = { types: [JSON_TYPE], maxBytes: 102_400 };
 
 export const isRaw = (type: string): boolean => type !== JSON_TYPE && type !== FORM_TYPE;
 
-// The pattern has no two adjacent runs of white space: matching them would take quadratic time.
+// The pattern has no two adjacent `\s*`, which would take quadratic time on a long run of white space.
 const JSON_UTF8 = /^application\/json\s*(?:;\s*(?:charset\s*=\s*"?utf-8"?\s*(?:;\s*)?)?)?$/i;
 
 /** The type in `types` that a `Content-Type` matches; undefined if none does. */

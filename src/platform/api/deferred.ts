@@ -5,12 +5,12 @@ import { currentWork } from '../process/index.js';
 import { locate } from './reply.js';
 import type { RoutedRequest } from './request.js';
 
-/** A value that a controller method returns to be made later, such as an `Insert`. */
+/** A controller method returns this for a value that is made later, such as the row of an `Insert`. */
 export abstract class Deferred<T extends object = object> {
   abstract run(): Promise<T>;
 }
 
-/** The function that makes the `Deferred` values of the current call; by default, their own `run`. */
+/** The function that makes the value of each `Deferred` of the current call; by default, `Deferred.run`. */
 export const makingDeferred = new AsyncLocalStorage<(value: Deferred) => Promise<object>>();
 
 type Method = (...args: unknown[]) => unknown;
@@ -18,8 +18,8 @@ type Method = (...args: unknown[]) => unknown;
 const making = new WeakSet<object>();
 
 /**
- * Makes the value of a returned `Deferred`, and sets its `Location`, before any interceptor sees the value. Wraps the method
- * itself, because the order of the decorators decides which interceptor is the innermost.
+ * Makes the value of a returned `Deferred`, and sets the `Location`, before any interceptor sees the value. Wraps the method,
+ * as no interceptor is sure to be the innermost: the order of the decorators decides.
  */
 export function MakesDeferred(): MethodDecorator {
   return (_target, name, descriptor) => {
@@ -27,7 +27,7 @@ export function MakesDeferred(): MethodDecorator {
     if (making.has(method)) return;
     const makes = function (this: unknown, ...args: unknown[]): unknown {
       const value = method.apply(this, args);
-      // The array passes an ordinary event on synchronously.
+      // Wrapped in an array, an ordinary event is passed on synchronously.
       if (isObservable(value))
         return value.pipe(mergeMap((one) => (one instanceof Deferred ? make(one) : [one])));
       return value instanceof Promise ? value.then(made) : made(value);

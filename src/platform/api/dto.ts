@@ -21,7 +21,7 @@ export interface FieldOptions {
   nullable?: boolean;
 }
 
-/** Reads a value as sent. By `holder` and `name`, `numberText` finds the digits that parsing has lost. */
+/** Reads a value as sent. `numberText` uses `holder` and `name` to find the digits that parsing has lost. */
 type Read = (value: unknown, holder?: object, name?: string | number) => unknown;
 
 /** A JSON Schema. */
@@ -55,7 +55,7 @@ export interface Kind {
 
 /** A kind whose values are not strings in JSON. */
 export interface KindWithText extends Kind {
-  /** Reads a value in a path or a query, with a `must` of its own if the one for JSON does not fit. */
+  /** Reads a value in a path or a query. A `must` here replaces the kind's own, which may fit only JSON. */
   inText: { must?: string; read: (text: string) => unknown };
 }
 
@@ -93,7 +93,7 @@ export class Field {
     this.write = nullable ? (value) => (value === null ? 'null' : write(value)) : write;
   }
 
-  /** The JSON Schema of a value, as of now. */
+  /** The current JSON Schema of a value. */
   get schema(): JsonSchema {
     const { schema } = this.kind;
     const own = typeof schema === 'function' ? schema() : schema;
@@ -111,7 +111,7 @@ export class Field {
     return this.read(value, holder, name);
   }
 
-  /** Why a value is refused: one reason, or one for each problem inside. */
+  /** Why a value is refused: one reason, or one reason for each problem inside a nested value. */
   reasons(path: string, value: unknown): string[] {
     if (value instanceof Faults) return value.under(path);
     return [value === undefined ? `${path} is required` : `${path} must be ${this.must}`];
@@ -124,7 +124,7 @@ export type FieldDecorator = PropertyDecorator & { readonly field: Field };
 /** Key of the field in Swagger's metadata of a property, which mapped types such as `PickType` copy. */
 const FIELD = Symbol('the field of a property');
 
-/** The name of the class-validator rule of a field, for code that passes a DTO to `validate`. */
+/** The name of the class-validator rule that each field adds, so that code can pass a DTO to `validate`. */
 export const FIELD_RULE = 'field';
 
 /** Makes the decorator of a field: how it is read, validated, written and documented. */
@@ -180,7 +180,7 @@ export function fieldsIn(type: Type<object>): [name: string, field: Field][] {
   });
 }
 
-/** The classes that a class refers to: by its fields, by Swagger's decorators of properties, by `@ApiExtraModels`. */
+/** The classes that a class refers to in its fields, in Swagger's decorators of its properties, or in `@ApiExtraModels`. */
 export function classesIn(type: Type<object>): Type<object>[] {
   const further = (Reflect.getMetadata(DECORATORS.API_EXTRA_MODELS, type) ?? []) as unknown[];
   const inside = propertiesIn(type).flatMap(({ type: declared, [FIELD]: { kind } = {} }) =>
@@ -222,7 +222,7 @@ export function objectReader(type: Type<object>): Reader {
   };
 }
 
-/** Names the schema of a change: any field may be left out, but not all. */
+/** Names the schema of a change, whose body may leave out any field, but not all fields. */
 export function ChangeSchema(name: string): ClassDecorator {
   return applyDecorators(
     // Swagger copies `minProperties`, although its TypeScript type lacks the keyword.
@@ -235,8 +235,8 @@ export function ChangeSchema(name: string): ClassDecorator {
 type Change<T> = { [Name in keyof T]?: undefined extends T[Name] ? T[Name] | null : T[Name] };
 
 /**
- * The DTO class of a change (PATCH), made like Nest's `PartialType` from the class of a create: a field that is left out keeps
- * its value; null clears an optional field.
+ * Like Nest's `PartialType`, makes the DTO class of a change (PATCH) from the class for creation. A field that is left out
+ * keeps its value; null clears an optional field.
  */
 export function ChangeType<T extends object>(type: Type<T>): Type<Change<T>> {
   const Changed = PickType(type, []);

@@ -65,7 +65,7 @@ export function UrlField(options: FieldOptions & { max?: number }) {
   });
 }
 
-/** An email address of at most 254 ASCII characters: `email` of JSON Schema (RFC 5321). */
+/** An email address of at most 254 ASCII characters: the format `email` of JSON Schema (RFC 5321). */
 export function EmailField(options: FieldOptions) {
   return field(options, {
     schema: { type: 'string', format: 'email', maxLength: 254 },
@@ -93,8 +93,8 @@ const isMember = ([name, value]: [string, string]) =>
 
 /**
  * One value of a string enumeration, which the OpenAPI document describes value by value.
- * @param options `values` maps each value to its meaning; a function is called at each use, as values may be added
- * @throws OperatorError for a TypeScript enumeration, which maps names to values
+ * @param options `values` maps each value to its meaning, or is a function, called at each use, as values may be added
+ * @throws OperatorError for a TypeScript enumeration, which maps names to values, not values to meanings
  */
 export function EnumField(options: FieldOptions & { name: string; values: Meanings | (() => Meanings) }) {
   const { name, values } = options;
@@ -185,8 +185,8 @@ interface Amounts {
 }
 
 /**
- * An amount of money, or any exact decimal number, sent as text, which no client rounds. The service holds the text with all
- * decimals, such as `12.50`, like a column `numeric(12,2)`.
+ * An amount of money, or any exact decimal number, sent as text to avoid rounding by clients. The service holds the text with
+ * all decimals, such as `12.50`, like a column `numeric(12,2)`.
  * @param options by default, `min` is 0, and `max` the largest `numeric(12,2)`
  */
 export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
@@ -215,7 +215,7 @@ export function MoneyField(options: FieldOptions & Amounts): FieldDecorator {
   });
 }
 
-/** A calendar day in the years 1 to 9999: text such as `2030-01-31`, also in the service and for a column `date`. */
+/** A calendar day in the years 1 to 9999, as text such as `2030-01-31`: in JSON, in the service and for a column `date`. */
 export function DateField(options: FieldOptions) {
   const schema = { type: 'string', format: 'date' };
   return field(options, { schema, must: 'a day such as 2030-01-31', accepts: isDay });
@@ -223,7 +223,7 @@ export function DateField(options: FieldOptions) {
 
 /**
  * A point in time (RFC 3339, with an offset). The service holds a Date: digits beyond milliseconds are cut off.
- * @param options `future` refuses a past time; not for fields of an answer
+ * @param options `future` refuses past times; do not use it for a field of an answer
  */
 export function TimestampField(options: FieldOptions & { future?: boolean }) {
   const { future = false } = options;

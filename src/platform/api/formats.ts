@@ -3,7 +3,7 @@ import { parseExactly } from '../process/index.js';
 
 // Formats that JSON has no type for: numbers with every digit, texts that can be stored, days, times, addresses.
 
-/** The text of numbers that a double cannot hold exactly, by the object or array that contains them, then by name or index. */
+/** The text of each number that a double cannot hold exactly, keyed by its object or array, then by its name or index. */
 const sources = new WeakMap<object, Map<string, string>>();
 
 const INTEGER = /^-?\d+$/;

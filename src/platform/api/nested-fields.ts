@@ -112,7 +112,7 @@ export function ListParam(options: FieldOptions & { of: FieldDecorator; max: num
   });
 }
 
-/** The field of an item of a list. */
+/** The field that describes the items of a list. */
 function itemOf(of: FieldDecorator | Type<object>): Field {
   const { field: item } = 'field' in of ? of : ObjectField({ description: '', of });
   const { optional, nullable } = item.options;
@@ -150,7 +150,7 @@ function enumerationOf({ options: { description }, kind: { enumeration } }: Fiel
 
 /**
  * A JSON object of any content, for a column `jsonb`: at most `maxBytes` bytes of UTF-8 when written in an answer, with at
- * most `maxDepth` levels of objects and lists, including itself. 64-bit integers keep every digit: an integer that JavaScript
+ * most `maxDepth` levels of objects and lists, itself included. 64-bit integers keep every digit: an integer that JavaScript
  * would round is an object of `JSON.rawJSON`, whose `rawJSON` holds the digits. Other numbers are doubles. Refuses text that
  * PostgreSQL cannot hold, numbers beyond a double, and names that enable prototype pollution: `__proto__`, and a
  * `constructor` with a `prototype`.

@@ -32,7 +32,7 @@ export interface Webhook {
   readonly body: Type;
   /** The headers with their descriptions. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What the service does after an answer, by status, by class such as `2XX`, or `default`. */
+  /** What the service does after an answer, keyed by status, by class of statuses such as `2XX`, or by `default`. */
   readonly answers: Readonly<Record<string, string>>;
 }
 
@@ -93,7 +93,7 @@ export interface OperationFacts {
   readonly isTagged: boolean;
   /** Seconds until the first byte of the answer; 2.9 by default. */
   readonly seconds?: number;
-  /** The order of the list, such as `the newest first`, if neither by id nor chosen by a parameter. */
+  /** The order of a list that is ordered neither by id nor by a parameter, such as `the newest first`. */
   readonly sorted?: string;
   /** The class whose answers carry an `ETag` (`@EntityTags`), and its serializer. */
   readonly entity?: { readonly type: Type; readonly serialize: Serializer<object> };
@@ -106,7 +106,7 @@ export interface OperationFacts {
   readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
   /** The request that the service sends because of the operation. */
   readonly webhook?: Webhook;
-  /** Writes the value of the method; undefined without `returns`. */
+  /** Writes the method's value as JSON; undefined without `returns`. */
   readonly serialize?: Serializer<object>;
 }
 
@@ -144,7 +144,7 @@ const PARTS = new Map([
 /** A parameter of a method. */
 export interface Parameter {
   readonly kind: RouteParamtypes;
-  /** The part of the request that the parameter gets, whole or a property of: `body`, `query` or `path`. */
+  /** The part of the request that the parameter gets, or gets a property of: `body`, `query` or `path`. */
   readonly part?: string;
   /** Whether the parameter gets the whole part, without pipes of its own. */
   readonly isWhole: boolean;
@@ -152,7 +152,7 @@ export interface Parameter {
   readonly type?: Type<object>;
 }
 
-/** The parameters of a method that Nest injects. */
+/** The parameters that Nest injects into a method. */
 export function parametersOf(controller: Type, name: string): Parameter[] {
   const prototype = controller.prototype as object;
   const types = (Reflect.getMetadata('design:paramtypes', prototype, name) ?? []) as Type<object>[];
@@ -268,7 +268,7 @@ const DEFAULTS: Declared = {
   errors: {},
 };
 
-/** The facts by method and controller, because several controllers can inherit a method. */
+/** The facts, keyed by method and controller, because several controllers can inherit a method. */
 const cache = new Map<object, Map<object, OperationFacts>>();
 
 /**

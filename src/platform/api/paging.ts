@@ -72,7 +72,7 @@ export interface Cursors {
 
 const CURSOR = /^([\w-]+):([^:]+)(?::(.*))?$/s;
 
-/** A position as an opaque text. A release may change the format: a cursor need only last for one walk. */
+/** A position as an opaque text. A release may change the format: a cursor need only last for one walk through the list. */
 function encode(mark: string, { id, value }: Position): string {
   const text = value === undefined ? `${mark}:${id}` : `${mark}:${id}:${value}`;
   return Buffer.from(text).toString('base64url');
@@ -99,7 +99,7 @@ export interface Slice {
 
 /** One page of a list: its items, and the cursor of the next page, if there is one. */
 export class Page<T extends { id: string }> {
-  /** The items of this page alone, which the caller may change. */
+  /** The items, which the caller may change: other pages have items of their own. */
   declare readonly items: T[];
   readonly next?: string;
   readonly #slice: Slice;
@@ -113,7 +113,7 @@ export class Page<T extends { id: string }> {
   constructor(slice: Slice, list: Pick<Cursors, 'mark'>, read: (row: unknown) => T) {
     this.#slice = slice;
     this.#read = read;
-    // An own property, which interceptors see and copy; most pages are written without reading `items`.
+    // An own property, so that interceptors see and copy it; a getter, as most pages are written without `items`.
     Object.defineProperty(this, 'items', { get: () => (this.#items ??= this.readAll()), enumerable: true });
     this.next = slice.last && encode(list.mark, slice.last);
   }

@@ -48,7 +48,7 @@ export interface Credentials {
 export class NeedsBy {
   private static readonly bodies = new WeakSet<object>();
 
-  /** Whether the body of this class decides the permission for some operation. */
+  /** Whether, for some operation, a body of this class decides which permission is needed. */
   static isFor(type: object): boolean {
     return NeedsBy.bodies.has(type);
   }

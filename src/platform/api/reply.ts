@@ -17,7 +17,7 @@ export class ReplyHeaders {
     private readonly response: Response,
   ) {}
 
-  /** Returns the page unchanged; sets a `Link` to the next page that keeps all filters (RFC 8288). */
+  /** Returns the page unchanged; sets a `Link` to the next page, with all filters kept (RFC 8288). */
   page<T extends { id: string }>(page: Page<T>): Page<T> {
     const { next } = page;
     if (next !== undefined) {
@@ -35,11 +35,11 @@ type Finish =
   /** @param json the method's value, as interceptors have changed it; undefined if the value is not JSON */
   (json: JsonText | undefined) => JsonText | undefined | Promise<JsonText | undefined>;
 
-/** A property, not a `WeakMap`: V8 would keep each value, and so the whole request, until its next full garbage collection. */
+/** Key of a property, not a `WeakMap`: V8 would keep the map's values, hence whole requests, until the next full collection. */
 const FINISH = Symbol('who looks at the text of an answer');
 type Finishing = Response & { [FINISH]?: { readonly status: number; readonly text: Finish } };
 
-/** Registers a function that inspects or replaces the text of the answer if it gets this status. */
+/** Registers a function that inspects or replaces the text of the answer if the answer gets this status. */
 export function finish(response: Response, status: number, text: Finish): void {
   (response as Finishing)[FINISH] = { status, text };
 }
@@ -71,7 +71,7 @@ export function locate(request: RoutedRequest, response: Response, item: unknown
   if (above !== undefined) response.setHeader('Location', `${above}${(item as { id: string }).id}`);
 }
 
-/** The `Location` of an item up to its id; undefined if no id follows, as for a PUT, whose `Location` is set here. */
+/** The `Location` of an item up to its id; undefined if no id is to follow. For a PUT, sets the whole `Location`. */
 export function addressAbove(request: RoutedRequest, response: Response): string | undefined {
   const { located } = request.operation.successes.find(({ status }) => status === response.statusCode) ?? {};
   if (!located || response.hasHeader('Location')) return undefined;
@@ -119,7 +119,7 @@ function withCursor(target: string, cursor: string): string {
 }
 
 /**
- * Sets an `ETag` (RFC 9110, 8.8.3) on every answer of a controller that is a single `type`, not a list. With `@IfMatch()`, a
+ * Sets an `ETag` (RFC 9110, 8.8.3) on each of a controller's answers that is one `type`, not a list. With `@IfMatch()`, a
  * client can make a change conditional on the state that the client has read.
  */
 export function EntityTags(type: Type): ClassDecorator {

@@ -101,7 +101,7 @@ export const Public = () => Declare({ access: 'public' });
 /** Opens an operation to an account's email and password (HTTP Basic) instead of an API key. */
 export const PasswordAccess = () => Declare({ access: 'basic' });
 
-/** Opens an operation to API keys, as by default, although its controller declares another access. */
+/** Opens an operation to API keys, as by default, even if its controller declares another access. */
 export const KeyAccess = () => Declare({ access: 'bearer' });
 
 interface SunsetOptions {

@@ -74,7 +74,7 @@ function finish(dto: unknown, { metatype, type }: ArgumentMetadata): unknown {
 }
 
 /**
- * Requires the permission that `needsBy` demands for the body, when the method and so its pipes do not run.
+ * Requires the permission that `needsBy` demands for the body, for requests that run neither the method nor its pipes.
  * @throws ApiError `permission_denied`
  */
 export async function requireForBody(request: AuthenticatedRequest): Promise<void> {

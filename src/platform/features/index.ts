@@ -20,7 +20,7 @@ export interface FeatureGuide {
   readonly title: string;
   /** The subject of the page, in a line. */
   readonly summary: string;
-  /** The text in Markdown, such as `new URL('./vets.guide.md', import.meta.url)`; the file's name is the page's. */
+  /** The text in Markdown, such as `new URL('./vets.guide.md', import.meta.url)`; the page takes the file's name. */
   readonly file: URL;
 }
 
@@ -28,7 +28,7 @@ export interface FeatureGuide {
 export interface FeatureOptions extends ModuleMetadata, Declarations {
   /** A unique name in lower case, with hyphens between words: `vets`. */
   readonly name: string;
-  /** The tables. Providers can inject the `Repository` and the `FastRepository` of each. */
+  /** The tables. Providers can inject the `Repository` and the `FastRepository` of each table. */
   readonly entities?: readonly Type<ObjectLiteral>[];
   /** Classes whose names end with a time in milliseconds, by which the migrations of all features are ordered. */
   readonly migrations?: readonly Migration[];
@@ -64,7 +64,7 @@ export class Features {
   /**
    * @param without names of features of the product to leave out
    * @param further features to add
-   * @param always declarations of every service, whatever its features
+   * @param always declarations that every service has, whatever its features
    * @throws OperatorError for a value that is no module, two features that define the same name, a left-out feature
    * that another feature imports, or invalid options
    */

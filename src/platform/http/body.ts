@@ -20,15 +20,15 @@ import { Exchange } from './exchange.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Milliseconds after which a body is late: the permissions of its request may have changed. */
+/** Milliseconds after which a body counts as late: meanwhile, the permissions of its request may have changed. */
 const LATE_MS = 100;
 
-/** Memory of a body as a multiple of its size: a form is cut into files, JSON is parsed into values. */
+/** Memory that a body takes, as a multiple of its size: a form is cut into files, JSON is parsed into values. */
 const COPIES: Record<string, number> = { [FORM_TYPE]: 3, [JSON_TYPE]: 5 };
 /** The multiple for other types, whose chunks are concatenated. */
 const COPIES_OF_BYTES = 2;
 
-/** An upload is aborted if no byte arrives for this many milliseconds, or its rate is below the minimum. */
+/** An upload is aborted if no byte arrives for this many milliseconds, or if its rate is below the minimum. */
 const STALLED_MS = 15_000;
 const MIN_BYTES_PER_MS = 16;
 const CHECK_MS = 250;
@@ -44,12 +44,12 @@ const DECOMPRESS: Readonly<Record<string, Decompress>> = {
   br: promisify<Buffer, BrotliOptions, Buffer>(brotliDecompress),
 };
 
-/** Reads the body of a request that all guards have admitted, before any other interceptor of its method. */
+/** Reads the body of a request that all guards have admitted, before any other interceptor of the method runs. */
 export const BODY_READER: NestInterceptor = {
   async intercept(context: ExecutionContext, next: CallHandler) {
     const [request, response] = context.getArgs<[RawBodyRequest<RoutedRequest>, Response]>();
     const { checkBody } = request;
-    // A controller and a method that it inherits may both have this interceptor.
+    // A controller and its inherited method may both have this interceptor.
     request.checkBody = undefined;
     if (checkBody) {
       const isLate = await readBody(request, response).catch((error: unknown) => refuse(request, error));
@@ -59,7 +59,7 @@ export const BODY_READER: NestInterceptor = {
   },
 };
 
-/** Refuses a body; refuses a used `Idempotency-Key` of the request first. @throws ApiError for either */
+/** Refuses a request for its `Idempotency-Key` if the key is used, otherwise for its body. @throws ApiError for either */
 async function refuse(request: Request, error: unknown): Promise<never> {
   const { requireUnusedKey } = request.app.locals as { requireUnusedKey?: (one: Request) => Promise<void> };
   await requireUnusedKey?.(request);
@@ -85,7 +85,7 @@ async function readBody(request: RawBodyRequest<RoutedRequest>, response: Respon
   const type = countHeader(request, 'content-type') > 1 ? undefined : typeOf(takes, headers['content-type']);
   if (!mayBeEmpty) requireFit(request, takes, type);
   const body = new Body(request, takes, type);
-  // Most bodies arrive with the headers: Node has parsed them in the next tick.
+  // Most bodies arrive together with the headers, and Node has parsed such a body by the next tick.
   if (!request.complete) await nextTick();
   const isWhole = request.complete;
   const sent = isWhole ? body.read()! : await body.receive(response);
@@ -142,13 +142,13 @@ class Body {
     if (!request.complete) return undefined;
     const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
     chunks.length = 0;
-    // Puts the body back for Nest's form parser. The request has not emitted `end` yet.
+    // Puts the body back for Nest's form parser; this works until the request emits `end`.
     if (this.type === FORM_TYPE && whole.length > 0) request.unshift(whole);
     return whole;
   }
 
   /**
-   * Waits for the complete body, and pauses the deadline. Reserves memory until the request is answered.
+   * Waits for the complete body, with the deadline paused. Reserves memory for it until the request is answered.
    * @throws ApiError if the body is too large, or does not arrive
    */
   async receive(response: Response): Promise<Buffer> {
@@ -168,7 +168,7 @@ class Body {
       exchange.resume();
       return whole;
     } catch (error) {
-      // Drops further bytes until the client has its answer. Node does not time out an overdue upload again.
+      // Drops further bytes until the client has its answer. Closes an overdue upload, which Node does not time out again.
       request.resume();
       if (exchange.isOverdue && error instanceof ApiError) error.headers.Connection = 'close';
       throw error;

@@ -20,14 +20,14 @@ import type { Quotas } from './quotas.js';
 import type { Stream } from './streams.js';
 import { findHostProblem, toPath } from './request-target.js';
 
-/** Milliseconds after which a client that reads nothing of its answer, or a stream without output, is cut off. */
+/** Milliseconds after which a connection is cut off if its client reads nothing, or if its stream has no output. */
 const UNREAD_MS = 30_000;
 
 const METRICS = /^\/metrics(?:[/?]|$)/;
-/** Probes bypass the queue. Probes and metrics use no quota of requests: their answers are cached or constant. */
+/** Probes bypass the queue. Neither probes nor metrics use the quota of requests: their answers are cached or constant. */
 const PROBE = /^\/health\/(?:live|ready)(?:\?|$)/;
 
-/** Error codes for Node's parser errors; any other is `bad_request`. */
+/** Error codes by the code of Node's `clientError`; any other `clientError` is a `bad_request`. */
 const FAILURES: Record<string, ErrorCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
   HPE_HEADER_OVERFLOW: 'headers_too_large',
@@ -36,7 +36,7 @@ const FAILURES: Record<string, ErrorCode> = {
 
 const logger = new Logger('Streams');
 
-/** Why a request was refused before routing: an error code, or too many requests. */
+/** Why a request was refused before routing: an error code, or `overloaded` for too many requests. */
 export type Refusal = ErrorCode | 'overloaded';
 
 /** Counts and logs requests and refusals. */
@@ -50,7 +50,7 @@ export class Connections {
   /** Whether clients are told to reconnect. */
   isDraining = false;
   observer?: Observer;
-  /** The separate port of the metrics, if there is one: it serves nothing else, and no other port serves metrics. */
+  /** The separate port for metrics, if configured: this port serves nothing else, and no other port serves metrics. */
   metricsPort?: number;
   /** The open streams of events. */
   readonly events = new Set<Stream>();
@@ -69,7 +69,7 @@ export class Connections {
   /** Handles all events of a server. Call this before the server listens. */
   serve(server: Server): void {
     server.on('connection', (socket) => guard(socket, () => this.accept(socket)));
-    // Without a listener, Node would send `100 Continue` at once; `readBody` sends it after authentication.
+    // Without a `checkContinue` listener, Node would send `100 Continue` at once; `readBody` sends it after authentication.
     for (const event of ['request', 'checkContinue'])
       server.on(event, (request: IncomingMessage, response: ServerResponse) =>
         guard(request.socket, () => this.receive(request, response)),
@@ -83,7 +83,7 @@ export class Connections {
       if (code === 'ECONNRESET') socket.destroy();
       else this.refuseOn(socket as Socket, FAILURES[code] ?? 'bad_request');
     });
-    // Node stops reading and handling the socket of a CONNECT.
+    // After a CONNECT, Node neither reads the socket nor handles its errors.
     server.on('connect', ({ socket }) => {
       socket.on('error', () => socket.destroy()).resume();
       this.refuseOn(socket, 'bad_request');
@@ -167,7 +167,7 @@ export class Connections {
     guard(socket, () => this.bySocket.get(socket)?.refuse(failure));
   }
 
-  /** Refuses a request. Counts refusals without a log line each, so that a flood cannot fill the log. */
+  /** Refuses a request; counts the refusal without a log line of its own, so that a flood cannot fill the log. */
   private refuse(exchange: Exchange, error: ApiError, reason: Refusal): void {
     exchange.refusal = error;
     this.observer?.refused(reason);
@@ -175,7 +175,7 @@ export class Connections {
   }
 }
 
-/** The requests of one connection: one at a time, in order. */
+/** A connection, whose requests are processed one at a time, in order. */
 class Connection {
   /** Whether further requests are dropped. */
   isEnding = false;
@@ -185,15 +185,15 @@ class Connection {
   private current?: Exchange;
   /** Requests that wait for earlier ones. */
   private readonly waiting: Exchange[] = [];
-  /** The number of waiting requests last reported to `intake`. */
+  /** The number of waiting requests, as last reported to `intake`. */
   private counted = 0;
-  /** Whether a request was answered: the connection then has the keep-alive time of the configuration. */
+  /** Whether a request was answered: from then on, the configured keep-alive time applies. */
   private hasServed = false;
   /** The error to write to the bare socket, after the earlier answers. */
   private failure?: ErrorCode;
   /** The last request, if it was answered before it had arrived completely. */
   private unfinished?: IncomingMessage;
-  /** Byte count and time of the last idle check, and start of the idle time, as of `performance.now`. */
+  /** Byte count and time of the last idle check, and start of the idle time; both times as of `performance.now`. */
   private idle = { bytes: 0, seen: -Infinity, since: 0 };
 
   constructor(
@@ -219,7 +219,7 @@ class Connection {
     if (isDraining) setImmediate(() => stream.drain());
   }
 
-  /** Charges the connection to its first account too, unless many clients share it through a proxy. */
+  /** Also charges the connection to its first account; but not a proxy's connection, which many clients share. */
   chargeTo(account: string): boolean {
     if (this.payers.length > 1 || this.owner.isProxied) return true;
     if (!this.quotas.connections.tryCharge(account)) return false;
@@ -227,7 +227,7 @@ class Connection {
     return true;
   }
 
-  /** Adds a request that has arrived. Cuts the connection off if its client pipelines requests and holds too much already. */
+  /** Adds a request that has arrived. If it is pipelined and its client holds too much memory, cuts the connection off. */
   add(exchange: Exchange): void {
     if (!this.current) return this.start(exchange);
     if (exchange.wait()) {
@@ -258,7 +258,7 @@ class Connection {
   /** Handles Node's report of an idle socket. Node reports only once, unless `setTimeout` is called again. */
   timedOut(): void {
     const { current, socket } = this;
-    // These phases have a deadline.
+    // Requests in these phases have a time limit of their own.
     if (current && /^(?:waiting|working|reading)$/.test(current.phase)) return;
     const isKept = !current && this.hasServed;
     if (!isKept && !this.isIdleForLong()) return void socket.setTimeout(IDLE_MS);
@@ -279,7 +279,7 @@ class Connection {
     if (this.current) this.close(this.current);
   }
 
-  /** Tells `intake` how many requests wait for the service; behind a long exchange, requests wait for their client. */
+  /** Tells `intake` how many requests wait for the service: none behind a long exchange, as its client causes that wait. */
   count(): void {
     const count = this.current?.isLong ? 0 : this.waiting.length;
     if (count !== this.counted) this.intake.change(count - this.counted);
@@ -315,15 +315,15 @@ class Connection {
     this.unfinished = request.complete ? undefined : request;
     const next = this.waiting.shift();
     this.count();
-    // After a failure, only the last request can be incomplete: the failed one, which is answered, not started.
+    // After a failure, only the last request can be incomplete: the failed one, which gets the error and is not started.
     if (next && (next.request.complete || !this.failure)) this.start(next);
     else if (this.failure) this.end(next?.request ?? this.unfinished, next);
   }
 
   /**
-   * Answers with the failure and closes the connection; if the failed request has its answer, only closes.
+   * Answers with the failure and closes the connection; if the failed request has its answer already, only closes.
    * @param request the incomplete request
-   * @param exchange its exchange, if it has no answer yet
+   * @param exchange the request's exchange, if the request has no answer yet
    */
   private end(request: IncomingMessage | undefined, exchange?: Exchange): void {
     const { failure, socket, owner } = this;

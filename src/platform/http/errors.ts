@@ -15,7 +15,7 @@ const GUIDE = '/guides/errors';
 const OF_ANSWER =
   /^(?:content-.+|etag|last-modified|location|cache-control|expires|accept-ranges|set-cookie)$/i;
 
-/** Milliseconds after a refusal until the connection is closed, unless the client has closed it before. */
+/** Milliseconds from a refusal until the service closes the connection, if the client has not closed it. */
 const LINGER_MS = 1_000;
 
 /**
@@ -26,7 +26,7 @@ function helpLink({ code }: ApiError, origin = ''): string {
   return `<${origin}${GUIDE}${isErrorCode(code) ? `#${code}` : ''}>; rel="help"`;
 }
 
-/** The headers and the body of every error answer. @param links of the answer, such as the link to the successor */
+/** The headers and the body of every error answer. @param links the answer's links, such as the link to the successor */
 function asResponse(error: ApiError, links: string[]) {
   const body = JSON.stringify(error);
   const headers: Record<string, string | number> = {
@@ -41,7 +41,7 @@ function asResponse(error: ApiError, links: string[]) {
 /** The configured origin of the guides; undefined if the guides are at the origin of the request. */
 const guideOriginOf = ({ locals }: Application) => locals.guideOrigin as string | undefined;
 
-/** Answers with an error, and notes it for the log line; cuts the connection off if an answer has started. */
+/** Answers with an error, and notes its code for the log line; if an answer has started, only cuts the connection off. */
 export function writeError(response: ServerResponse, error: ApiError): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
   const request = response.req as Request & { errorCode?: ErrorCode };
@@ -82,7 +82,7 @@ export function refuseOn(
 
 const logger = new Logger('Errors');
 
-/** Logs the cause of a failure with a status from 500 on. */
+/** Logs the cause of a failure whose status is 500 or above. */
 export function logFailure(error: ApiError, response: ServerResponse): void {
   const status = error.getStatus();
   if (status < 500) return;
@@ -103,7 +103,7 @@ export function toApiError(exception: unknown): ApiError {
 /** Temporary failures of this server or of a server behind it: the client should retry. */
 const RETRYABLE = new Set([502, 503, 504]);
 
-/** Converts an exception of Nest: its status and message are for the client. */
+/** Converts an exception of Nest, whose status and message are meant for the client. */
 function fromNest(exception: HttpException): ApiError {
   const { cause = exception } = exception;
   return withStatus(exception.getStatus(), textOf(exception.getResponse(), exception.message), cause);
@@ -124,7 +124,7 @@ export function failureWith(body: unknown, status: number): ApiError | undefined
   return withStatus(status, textOf(body));
 }
 
-/** Below 500, the code is the status's reason phrase. A 500, or a status that is no error, reveals nothing. */
+/** Below 500, the code is the status's reason phrase. A 500, or a status outside 300–599, becomes a bare `internal_error`. */
 function withStatus(status: unknown, text: string | undefined, cause?: unknown): ApiError {
   if (!isErrorStatus(status) || status === 500) return new ApiError('internal_error', undefined, { cause });
   const phrase = STATUS_CODES[status] ?? 'Bad Request';

@@ -29,7 +29,7 @@ interface ObservedRequest extends IncomingMessage {
 
 type Answer = ServerResponse & { exchange?: Exchange };
 
-/** The connection of a request, which is also charged to the request's account. */
+/** A request's connection, which is charged to the request's account too. */
 interface ChargedConnection {
   readonly quotas: Quotas;
   /** @returns false if the account holds too many connections already */
@@ -53,7 +53,7 @@ const overdue = new ThrottledWarning(new Logger('Deadline'), 'Requests missed th
  */
 type Phase = 'waiting' | 'working' | 'reading' | 'answering' | 'streaming' | 'over';
 
-/** Memory of a request that waits, besides its headers: 5 kB of objects, and room for those that V8 has not collected yet. */
+/** Bytes of memory for a waiting request, besides its headers: 5 kB of objects, and a reserve for garbage not yet collected. */
 const REQUEST_BYTES = 16_000;
 
 /** A request and its answer. */
@@ -69,13 +69,13 @@ export class Exchange implements Work {
   refusal?: ApiError;
   /** Whether the request was added to a `RoundRobin`, which must learn when the request is done. */
   isAdmitted = false;
-  /** Whether `body.ts` times the body instead of Node, which reports an overdue request only once. */
+  /** Whether `body.ts`, not Node, enforces the time limit of the body: Node reports an overdue request only once. */
   isUpload = false;
   /** Whether an upload has exceeded Node's time limit. */
   isOverdue = false;
   /** Whether the exchange is counted in the quota of requests. */
   private isCounted = false;
-  /** Bytes of memory that the exchange holds: while it waits, for its body, or for its unread answer. */
+  /** Bytes of memory that the exchange holds for itself while waiting, for its body, or for its unread answer. */
   private memory = 0;
   private bodyBytes = 0;
   /** Releases other resources of the exchange. */
@@ -125,34 +125,34 @@ export class Exchange implements Work {
   }
 
   /**
-   * Holds memory while the request waits for earlier ones; false if its client holds too much already. Ignores the body, which
+   * Holds memory while the request waits for earlier ones; false if its client holds too much memory. Ignores the body, which
    * is part of the chunk that Node has read.
    */
   wait(): boolean {
     return this.tryHold(this.request.rawHeaders.reduce((size, text) => size + text.length, REQUEST_BYTES));
   }
 
-  /** Starts the work; false if its client holds too much already, or hardly any time is left after waiting. */
+  /** Starts the work; false if its client has too many requests under way, or if waiting has left hardly any time. */
   admit(): boolean {
     if (this.memory > 0) this.tryHold(0);
     return this.left > TIMEOUTS.abortMargin && this.startWork();
   }
 
-  /** Charges the account too from now on. @throws ApiError `service_unavailable` if the account holds too much */
+  /** From now on, charges the account too. @throws ApiError `service_unavailable` if the account is over its quota */
   chargeTo(account: string): void {
     if (!this.connection.chargeTo(account)) throw tooMuch();
     if (this.isCounted && !this.quotas.requests.tryCharge(account)) throw tooMuch();
     this.payers = [this.network, account];
   }
 
-  /** Pauses the deadline while the body arrives; meanwhile, only the memory of the request counts. */
+  /** Pauses the deadline while the body arrives; meanwhile, the request is charged only for its memory. */
   pause(): void {
     if (this.phase !== 'working') return;
     this.due -= performance.now();
     this.endWork('reading');
   }
 
-  /** Continues with the arrived body. @throws ApiError `service_unavailable` if the client holds too much already */
+  /** Continues with the arrived body. @throws ApiError `service_unavailable` if the client has too many requests under way */
   resume(): void {
     if (this.phase !== 'reading') return;
     this.due += performance.now();
@@ -176,7 +176,7 @@ export class Exchange implements Work {
 
   /**
    * Reserves memory for the body until the answer has been sent; waits for free memory until the deadline.
-   * @throws ApiError `service_unavailable` if none is free by then; `request_timeout` if the exchange is over
+   * @throws ApiError `service_unavailable` if too little is free by then; `request_timeout` if the exchange is over
    */
   async reserveMemory(bytes: number): Promise<void> {
     const { payers, quotas } = this;
@@ -189,7 +189,7 @@ export class Exchange implements Work {
     this.memory = this.bodyBytes = count;
   }
 
-  /** Answers with an error, unless the request has its answer; cuts off an answer that has started. */
+  /** Answers with an error, unless the answer is complete; cuts off an answer that has only started. */
   fail(error: ApiError): void {
     if (!this.isOver) writeError(this.response, error);
   }
@@ -218,7 +218,7 @@ export class Exchange implements Work {
   /**
    * Starts to stream the answer.
    * @param type media type of the answer
-   * @returns false if the request has its answer, or its client holds too many streams already
+   * @returns false if the request has its answer, or if its client has too many streams already
    */
   tryStream(type: unknown): boolean {
     if (this.phase === 'streaming') return true;
@@ -241,8 +241,8 @@ export class Exchange implements Work {
 
   /**
    * Holds memory for the unread bytes of the answer, or for the body if the body is larger; cuts the connection off if its
-   * client holds too much already. An answer counts as at most half of the quota, so that a client with nothing else gets any
-   * answer; a stream of events has no such maximum.
+   * client holds too much memory. An answer counts as at most half of the quota, so that a client that holds nothing else can
+   * get an answer of any size; a stream of events has no such maximum.
    */
   chargeUnread(): void {
     if (this.phase === 'over') return;
@@ -292,7 +292,7 @@ function expire(exchange: Exchange): void {
   });
 }
 
-/** Refuses a client that holds too much. Closes the connection, as the rest of the request is not read. */
+/** The error for a client that is over a quota. Closes the connection, as the rest of the request is not read. */
 function tooMuch(): ApiError {
   return new ApiError('service_unavailable', undefined, { headers: { Connection: 'close' } });
 }
@@ -301,8 +301,8 @@ function tooMuch(): ApiError {
 export const IDLE_MS = 10_000;
 
 /**
- * Resets a connection, which frees its unsent bytes in the kernel. A connection that is ending is closed instead: libuv
- * refuses the reset, and Node would lose track of the open socket.
+ * Resets a connection, which frees its unsent bytes in the kernel. A connection that is ending is closed instead, as libuv
+ * refuses to reset it, and Node would then lose track of the open socket.
  */
 export function cutOff(socket: IncomingMessage['socket']): void {
   if (socket.writableEnded) socket.destroy();
@@ -342,7 +342,7 @@ export function observeAnswers(prototype: ServerResponse): void {
   prototype.flushHeaders = function (this: Answer) {
     if (mayStream(this, this.getHeader('Content-Type'))) node.flushHeaders.call(this);
   };
-  // After the headers of a stream of events, no error can be answered.
+  // Checks a stream of events before its headers are sent: after them, no error can be sent.
   prototype.writeHead = function (this: Answer, ...args: unknown[]) {
     const type = (args.at(-1) as Record<string, unknown> | null)?.['Content-Type'];
     if (EVENTS.test(String(type)) && !mayStream(this, type)) return this;

@@ -31,7 +31,7 @@ export function guard(socket: Socket | undefined, work: () => void): void {
 
 /** Logs unhandled rejections, at which Node would end the process. */
 export function guardPromises(): void {
-  // Tests start several servers in one process.
+  // Tests start several servers in one process, so the listener may be there already.
   process.off('unhandledRejection', logForgotten).on('unhandledRejection', logForgotten);
 }
 

@@ -16,9 +16,9 @@ interface Source {
 }
 
 /**
- * The open connections of a network, which counts as one client, and their waiting requests. Node parses a whole chunk of a
- * connection, which may contain thousands of requests, and refusing requests costs more than answering them. So while more than
- * `MANY` requests wait, the connections are hardly read; after that, a few are read at a time, for a third of the time.
+ * The open connections of a network, which counts as one client, and their waiting requests. Node parses a chunk as a whole,
+ * perhaps with thousands of requests, and refusing requests costs more than answering them. So while more than `MANY` requests
+ * wait, the connections are hardly read; after that, a few connections are read at a time, for a third of the time.
  */
 export class Intake {
   private readonly read = new Set<Source>();
@@ -36,7 +36,7 @@ export class Intake {
 
   /** Adds an open connection. */
   add(source: Source): void {
-    // Node resumes a new socket, and a socket whose answers have been sent: an earlier `pause` has no effect.
+    // Node resumes a new socket, and a socket whose answers have been sent: this undoes an earlier `pause`.
     source.socket.on('resume', () => this.paused.has(source) && source.socket.pause());
     (this.isSlow ? this.paused : this.read).add(source);
   }
@@ -46,7 +46,7 @@ export class Intake {
     this.paused.delete(source);
   }
 
-  /** Adds a number, which may be negative, to the requests that wait for earlier ones on their connection. */
+  /** Changes the number of requests that wait for earlier ones on their connection. @param count may be negative */
   change(count: number): void {
     this.waiting += count;
     if (count <= 0 || this.waiting <= MANY || this.isDraining) return;
@@ -58,7 +58,7 @@ export class Intake {
     if (!this.isSlow) this.readSome();
   }
 
-  /** Reads all connections from now on, as the service stops: closing a socket with unread bytes resets it. */
+  /** Reads all connections from now on, as the service stops: closing a socket with unread bytes resets its connection. */
   drain(): void {
     this.isDraining = true;
     this.resume(this.paused.size);
@@ -73,7 +73,7 @@ export class Intake {
     this.readAt = begun;
     this.resume(READ_AT_A_TIME);
     const rest = () => setTimeout(() => this.readSome(), PAUSE_FACTOR * (performance.now() - begun));
-    // Node reads the resumed sockets in this iteration or the next, and closes refused connections at its end.
+    // Node reads the resumed sockets in this iteration or the next, at whose end it closes refused connections.
     setImmediate(() => setImmediate(rest));
   }
 

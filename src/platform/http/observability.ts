@@ -20,7 +20,7 @@ import type { Exchange } from './exchange.js';
 import { failedListeners } from './guard.js';
 import type { HttpAdapter } from './server.js';
 
-/** nginx's status for a client that has gone before its answer; HTTP has none. */
+/** nginx's status for a client that has gone before its answer; HTTP has no such status. */
 const CLIENT_GONE = 499;
 
 /** Milliseconds between two log lines about refusals. */
@@ -94,12 +94,12 @@ export class MetricsController {
   }
 }
 
-/** Counts and logs every request, probes at `debug`, and serves probes and metrics. */
+/** Counts and logs every request (a probe at `debug`), and serves probes and metrics. */
 @Module({ controllers: [HealthController, MetricsController] })
 export class ObservabilityModule implements Observer, OnApplicationShutdown {
   private readonly durations: Histogram<'operation' | 'status'>;
   private readonly deprecatedCalls = new AccountCounts();
-  /** `overloaded` starts at 0: Prometheus sees no increase in the first value of a series, so an alert would miss it. */
+  /** `overloaded` starts at 0: Prometheus sees no increase in a series' first value, so alerts would miss the first refusal. */
   private readonly refusals = new Map<Refusal, number>([['overloaded', 0]]);
   private unlogged: Partial<Record<Refusal, number>> = {};
   private readonly throttle = new Throttle(REFUSALS_MS, () => this.logRefusals());

@@ -5,7 +5,7 @@ import { Quota } from '../process/index.js';
 /** Client connections per process. An idle connection takes about 15 kB. */
 const CLIENTS = 8_192;
 
-/** Requests in progress per process. At a few ms each, further requests would wait longer than clients do. */
+/** Requests in progress per process. At a few ms each, further requests would wait longer than clients wait for an answer. */
 const REQUESTS = 2_000;
 
 /** Streamed answers per process. */
@@ -15,9 +15,9 @@ const STREAMS = 4_000;
 const BYTES = 128 * 1024 * 1024;
 
 /**
- * Listening sockets of the API. Node accepts one connection per socket in an iteration of the event loop; with hundreds of
- * busy connections, new connections, such as a liveness probe's, would wait for seconds. The kernel spreads connections over
- * the sockets. Measured with 2,500 busy clients: the slowest probe took 0.2 s instead of 8.6 s.
+ * Listening sockets of the API. Node accepts one connection per socket in an iteration of the event loop; beside
+ * hundreds of busy connections, a new one, such as a liveness probe's, would wait for seconds at a single socket. The kernel
+ * spreads connections over the sockets. Measured with 2,500 busy clients: the slowest probe took 0.2 s instead of 8.6 s.
  */
 const LISTENING = 128;
 

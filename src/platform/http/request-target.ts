@@ -3,12 +3,12 @@ import { parse, unescape } from 'node:querystring';
 import type { Request } from 'express';
 import { ApiError, countHeader } from '../api/index.js';
 
-/** A request target that needs no conversion, like nearly all. */
+/** A request target that needs no conversion, like nearly all targets. */
 const PLAIN_TARGET = /^\/[!"$&-~]*$/;
 
 /**
  * A name or an address in brackets, with an optional port (RFC 9110, 7.2). Escapes in names are refused: `URL` would decode
- * `%22`, which would end a string in the OpenAPI document.
+ * `%22` to a quote, which would end a string in the OpenAPI document.
  */
 const HOST = /^(?:[\w.~!$&'()*+,;=-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
 
@@ -16,8 +16,8 @@ const HOST = /^(?:[\w.~!$&'()*+,;=-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
 let lastHost = '';
 
 /**
- * Converts a request target to a path that Express can route. Express would parse other forms as URLs, and answer an invalid
- * URL in a shape of its own.
+ * Converts a request target to a path that Express can route. Express would parse any other target as a URL, and
+ * answer an invalid URL with a body of another shape.
  */
 export function toPath(target: string): string {
   if (PLAIN_TARGET.test(target)) return target;
@@ -33,7 +33,7 @@ function escapeByte(byte: string): string {
   return `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
-/** Escapes each `%` of a path that cannot be decoded: the router would refuse the path before the guard runs. */
+/** Escapes every `%` of the path if the path cannot be decoded: the router would refuse the path before the guard runs. */
 function escapeMalformedPercents(target: string): string {
   if (!target.includes('%')) return target;
   const [path = ''] = target.split('?', 1);
@@ -76,8 +76,8 @@ export function defineQuery(prototype: Request): void {
 }
 
 /**
- * Parses a query string. A repeated or bracketed parameter (`limit=1&limit=2`, `limit[]=1`) becomes an array under its plain
- * name, which every field refuses.
+ * Parses a query string. A repeated or bracketed parameter (`limit=1&limit=2`, `limit[]=1`) becomes, under its plain name, an
+ * array, which every field refuses.
  */
 export function parseQuery(text: string): Record<string, unknown> {
   const decoding = text.includes('%') ? { decodeURIComponent: decode } : {};
@@ -93,7 +93,7 @@ export function parseQuery(text: string): Record<string, unknown> {
   return query;
 }
 
-/** Decodes escapes. For invalid UTF-8, returns a lone surrogate, which every field refuses, not U+FFFD. */
+/** Decodes escapes. Turns invalid UTF-8 into a lone surrogate, which every field refuses, instead of U+FFFD. */
 function decode(text: string): string {
   const decoded = unescape(text);
   return decoded.includes('\ufffd') && !/%EF%BF%BD/i.test(text) ? '\ud800' : decoded;

@@ -46,15 +46,15 @@ const HTTP_LIMITS = {
   requireHostHeader: false,
 };
 
-/** Connections that wait to be accepted (Node's default: 511). The kernel drops others, which retry after seconds. */
+/** Maximum connections that wait to be accepted (Node's default: 511). The kernel drops others; clients retry after seconds. */
 const BACKLOG = 4_096;
 
 /** Whether sockets can share a port (SO_REUSEPORT). */
 const CAN_SHARE_PORT = process.platform === 'linux';
 
 /**
- * Milliseconds that connections stay open when the service stops. Their next answer carries `Connection: close`; closing sooner
- * could reset a request in flight.
+ * Milliseconds that idle connections stay open when the service stops. A request that arrives meanwhile is answered with
+ * `Connection: close`; closing sooner could reset a request in flight.
  */
 const PARTING_MS = 500;
 
@@ -73,7 +73,7 @@ export class HttpAdapter extends ExpressAdapter {
   constructor(config = new Config()) {
     const app = express();
     app.disable('x-powered-by');
-    // Hashing often costs more than the rest of an answer. `sendFile` derives its tag from the file's metadata.
+    // Off, as hashing often costs more than the rest of an answer. `sendFile` derives its tag from the file's metadata.
     app.set('etag', () => undefined);
     app.enable('case sensitive routing');
     defineQuery(app.request);
@@ -98,14 +98,14 @@ export class HttpAdapter extends ExpressAdapter {
 
   /**
    * Writes the value of a controller method with the serializer of its operation; Express's `json` would stringify, hash and
-   * negotiate the value. Writes a failure that a team's filter has passed to Nest's filter. Passes other values to Express.
+   * negotiate the value. Also writes failures that a team's filter has passed to Nest's filter. Passes other values to Express.
    */
   override reply(response: Response, body: unknown, status = response.statusCode): unknown {
-    // Still deferred, because its method has no `@Operation`.
+    // The value is still deferred, because its method has no `@Operation`.
     if (body instanceof Deferred) return body.run().then((made) => this.reply(response, made, status));
     if (body instanceof StreamableFile) {
       if (!Exchange.of(response)?.isOver) return super.reply(response, withErrorHandler(body), status);
-      // Otherwise, the file would stay open.
+      // Without this, the file would stay open.
       body.getStream().destroy();
       return response;
     }
@@ -125,7 +125,7 @@ export class HttpAdapter extends ExpressAdapter {
   }
 
   private write(response: Response, body: unknown, status: number, json: JsonText | undefined): unknown {
-    // Answered at the deadline, or the client has gone.
+    // The request was answered at the deadline, or its client has gone.
     if (Exchange.of(response)?.isOver) return response;
     if (!json) return super.reply(response, body, status);
     response.statusCode = status;
@@ -143,7 +143,7 @@ export class HttpAdapter extends ExpressAdapter {
     return response.end(json.text, length === json.text.length ? 'latin1' : 'utf8');
   }
 
-  /** Answers with an error, and logs it from 500 on. */
+  /** Answers with an error, and logs it if its status is 500 or above. */
   fail(response: Response, error: ApiError): void {
     if (error.getStatus() === 405) error.headers.Allow ??= this.routes.allowed(response.req);
     logFailure(error, response);
@@ -216,7 +216,7 @@ export class ErrorFilter implements ExceptionFilter {
 
   catch(exception: unknown, host: ArgumentsHost): void {
     const response = host.switchToHttp().getResponse<Response>();
-    // Answered at the deadline: setting a header would throw.
+    // The request was answered at the deadline: setting a header would throw.
     if (Exchange.of(response)?.isOver) return;
     if (response.headersSent) return failStream(response, exception);
     const { operation } = response.req as Partial<RoutedRequest>;
@@ -229,7 +229,7 @@ export class ErrorFilter implements ExceptionFilter {
 const isSuccess = (status: number) => status < 300;
 const isObject = (body: unknown): body is object => typeof body === 'object' && body !== null;
 
-/** A value written by its operation's serializer; undefined without a serializer, or if the value is no object. */
+/** The text of a value, written by its operation's serializer; undefined without a serializer, or if the value is no object. */
 function textOf({ req }: Response, body: unknown, status: number): JsonText | undefined {
   const { operation } = req as Partial<RoutedRequest>;
   if (body instanceof JsonText) return body;
@@ -238,7 +238,7 @@ function textOf({ req }: Response, body: unknown, status: number): JsonText | un
 
 const DEFAULT_ERROR_HANDLER = String(new StreamableFile(Buffer.alloc(0)).errorHandler);
 
-/** Replaces Nest's error handler of a file, which answers with plain text, unless a team has set its own. */
+/** Unless a team has set its own, replaces a file's error handler: Nest's default answers with plain text. */
 function withErrorHandler(file: StreamableFile): StreamableFile {
   if (String(file.errorHandler) !== DEFAULT_ERROR_HANDLER) return file;
   return file.setErrorHandler((error, response) => failStream(response as Response, error));

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request, Response } from 'express';
 
-// At 5, Brotli is as fast as gzip and a tenth smaller; at 11, it takes 70 times as long for another tenth.
+// At level 5, Brotli is as fast as gzip, and its output a tenth smaller; level 11 takes 70 times as long for another tenth.
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
 
 /** Content codings (RFC 9110, 8.4.1), smallest first. */
@@ -30,7 +30,7 @@ export class StaticContent {
   ) {}
 
   /**
-   * Answers with the smallest coding that the client accepts, or 304.
+   * Answers with the smallest coding that the client accepts, or with 304.
    * @param compress false for content that is sent only once
    */
   async send(request: Request, response: Response, cacheControl: string, compress = true): Promise<void> {

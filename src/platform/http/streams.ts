@@ -67,7 +67,7 @@ export class Stream {
       guard(response.req.socket, () => response.write(HEARTBEAT));
   }
 
-  /** Corks the socket until the next iteration, which applies back-pressure to the source. */
+  /** Applies back-pressure to the source: corks the socket until the next iteration of the event loop. */
   private pause(): void {
     const socket = this.response.socket as Socket;
     socket.cork();
@@ -82,8 +82,8 @@ export class Stream {
 const CLIENT_GONE = new Set<unknown>(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED']);
 
 /**
- * Handles a failed source of an answer, and logs it once. Before the first byte, the client gets an Error; after it, the
- * connection is closed, so that the answer does not look complete.
+ * Handles a failed source of an answer, and logs the failure once. Before the first byte, the client gets an Error; after it,
+ * the connection is closed, so that the answer does not look complete.
  */
 export function failStream(response: ServerResponse, failure: unknown): void {
   const request = response.req as IncomingMessage & { errorCode?: ErrorCode };

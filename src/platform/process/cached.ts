@@ -1,12 +1,12 @@
-/** How long an answer is kept: in milliseconds, and as a multiple of the time to read it. The longer one counts. */
+/** How long an answer is kept: in milliseconds, and as a multiple of the time to read it. The longer time counts. */
 interface Kept {
   ms: number;
   times?: number;
 }
 
 /**
- * A read that many callers share, at most one at a time. Calls during a read, and for a while afterwards, get its answer
- * or its failure. So an answer may be older than the call.
+ * Shares a read among many callers; at most one read runs at a time. Calls during a read, and for a while afterwards, get
+ * that read's answer or failure. So an answer may be older than the call.
  */
 export function cached<Answer>(read: () => Promise<Answer>, { ms, times = 0 }: Kept): () => Promise<Answer> {
   let latest: Promise<Answer> | undefined;

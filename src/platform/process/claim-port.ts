@@ -47,7 +47,7 @@ export async function requirePorts({ PORT, METRICS_PORT, HOST: host }: Ports): P
   }
 }
 
-/** The operator's message if the service could not listen; any other error unchanged, such as a feature's own server's. */
+/** An `OperatorError` if the service could not listen; any other error unchanged, such as one of a feature's own server. */
 export function explainListen(error: unknown, { PORT, METRICS_PORT, HOST }: Ports): unknown {
   const failure = error as NodeJS.ErrnoException & { port?: number; hostname?: string };
   const { code, message, syscall, port = PORT, hostname } = failure;

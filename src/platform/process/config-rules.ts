@@ -11,15 +11,15 @@ const ISSUER = { ...HTTP, disallow_auth: true, allow_query_components: false, al
 export const URLS = {
   redis: { ...PRIVATE, protocols: ['redis', 'rediss'] },
   http: HTTP,
-  /** Addresses that clients see: a password would appear in every `Link`. */
+  /** Addresses that clients see: a password in them would appear in every `Link`. */
   address: { ...HTTP, disallow_auth: true },
 };
 
-/** Converts plain digits to a number for later rules. Unlike `Number()`, leaves `0x10`, `1e3` and ` 5` as text. */
+/** Converts text that matches `form` to a number, for later rules. Unlike `Number()`, leaves `0x10`, `1e3` and ` 5` as text. */
 const asNumber = (form: RegExp) => () =>
   Transform(({ value }) => (form.test(String(value)) ? Number(value) : value));
 
-/** Reads an integer, even a negative one, so that the error message names the bounds. */
+/** Reads an integer; even a negative one, so that its error message names the bounds. */
 export const AsInteger = asNumber(/^(?:\d+|-[1-9]\d*)$/);
 /** Reads a number with one digit before the decimal point. */
 export const AsDecimal = asNumber(/^-?\d(?:\.\d+)?$/);
@@ -103,7 +103,7 @@ export const IsSignInQuery = () =>
     return names.length > 0 && !names.includes('');
   });
 
-/** The issuer and the audience require each other; a client requires both. */
+/** Whether OpenID Connect is configured. The issuer and the audience require each other; a client id requires both. */
 export const isOidcUsed = (all: { OIDC_ISSUER?: string; OIDC_AUDIENCE?: string; OIDC_CLIENT_ID?: string }) =>
   [all.OIDC_ISSUER, all.OIDC_AUDIENCE, all.OIDC_CLIENT_ID].some((value) => value !== undefined);
 
@@ -116,6 +116,6 @@ function isDatabaseUrl(url: string): boolean {
   } catch {
     return false;
   }
-  // `pg` accepts a user without a host: the host is in the query, or the default.
+  // `pg` accepts a user without a host: the host is then in the query, or the default.
   return DATABASE_URL_PARTS.test(url) && URL.canParse(url.replace('@/', '@host/'));
 }

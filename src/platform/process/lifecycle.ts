@@ -33,14 +33,14 @@ export class Lifecycle {
   private starting?: Promise<Stoppable>;
 
   /**
-   * @param status exit status after a signal, or `stop` without a failure
+   * @param status exit status after a signal, or after `stop` without a failure
    * @param print shows the progress of a stop at a terminal
    */
   constructor(
     private readonly status: number,
     private readonly print: (line: string) => void = () => {},
   ) {
-    // PID 1 of a container ignores signals without a handler.
+    // PID 1 of a container ignores signals that have no handler.
     for (const signal of SIGNALS) process.on(signal, () => this.stop());
     // Node would print all properties of an error. An unhandled rejection comes here too.
     process.on('uncaughtException', fail);
@@ -90,8 +90,8 @@ export class Lifecycle {
 }
 
 /**
- * Waits for a part of the start that needs no clean-up, such as a migration: PostgreSQL rolls it back when its connection
- * ends.
+ * Waits for a part of the start that needs no clean-up, such as a migration: PostgreSQL rolls a migration back when its
+ * connection ends.
  * @throws the reason of the stop, without waiting for the work
  */
 export async function unlessStopped<Result>(work: Promise<Result>, stopping?: AbortSignal): Promise<Result> {
@@ -106,7 +106,7 @@ export async function unlessStopped<Result>(work: Promise<Result>, stopping?: Ab
 export class OperatorError extends Error {}
 
 /**
- * Call this first: an older Node fails to load the service, with an error of its own.
+ * Call this before the service is loaded: an older Node.js fails to load the service, with an error of its own.
  * @throws OperatorError if this Node lacks `Map.prototype.getOrInsertComputed`, the newest API that the service needs
  */
 export function requireNode(): void {

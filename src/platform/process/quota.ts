@@ -38,8 +38,8 @@ interface Waiter {
 }
 
 /**
- * A scarce resource. A payer may hold at most as much as is left free: one payer half, two payers a third each; with n payers,
- * 1/(n + 1) stays free for the next one (dynamic thresholds: Choudhury and Hahne, 1998). So no payer locks others out.
+ * A scarce resource. A payer may hold at most as much as is left free: a single payer half, two payers a third each; with n
+ * payers, 1/(n + 1) stays free for the next one (dynamic thresholds: Choudhury and Hahne, 1998). So no payer locks others out.
  */
 export class Quota {
   private readonly shares = new Map<string, number>();
@@ -147,8 +147,8 @@ export class Quota {
 const newQueue = () => [];
 
 /**
- * Milliseconds of one event-loop iteration in which a client may start more than one item: beside other clients, and alone.
- * Measured: four connections get as much beside 64 connections that are refused at once as beside 64 that are served.
+ * Milliseconds of an event-loop iteration in which a client may start more than one item: beside other clients, and alone.
+ * Measured: four connections get as many answers beside 64 connections that are refused at once as beside 64 that are served.
  */
 const SLICE_MS = { shared: 1, alone: 5 };
 
@@ -173,7 +173,7 @@ export class LoneWorks {
 /**
  * Shares the event loop between clients. A lone item usually starts at once. Otherwise, one item of each client starts per
  * iteration, and further rounds follow while the iteration is short. So a flood of requests that the service refuses at once
- * cannot starve the requests of other clients, which need several iterations.
+ * cannot starve other clients' requests, each of which needs several iterations.
  */
 export class RoundRobin<Item> {
   /** Non-empty queues, keyed by client. */
@@ -220,7 +220,7 @@ export class RoundRobin<Item> {
       const work = queue.shift()!;
       if (queue.length > 0) this.queues.set(client, queue);
       this.start(work);
-      // Lets the item continue now, so that its time counts.
+      // Lets the item continue now, so that its time counts towards `until`.
       await new Promise((resolve) => process.nextTick(resolve));
     }
     this.last = performance.eventLoopUtilization();

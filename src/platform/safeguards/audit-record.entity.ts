@@ -19,7 +19,7 @@ export class AuditRecord {
   @Column('text', { nullable: true })
   job!: string | null;
 
-  /** The account that owns the changed resource; it may be closed by now. Null if no account owns it. */
+  /** The changed resource's account, which may be closed by now; null if no account owns the resource. */
   @Column('bigint', { name: 'account_id', nullable: true })
   accountId!: string | null;
 

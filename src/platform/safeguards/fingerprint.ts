@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { RawBodyRequest } from '@nestjs/common';
 import { type AuthenticatedRequest, isLaterVersion, withoutVersion } from '../api/index.js';
 
-/** Bytes. Larger JSON bodies are compared byte for byte: sorting their properties blocks the event loop. */
+/** Bytes. Larger JSON is compared byte for byte: sorting its properties would block the event loop. */
 const MAX_SORTED_BYTES = 1_048_576;
 
 const JSON_TYPE = /^application\/json\b/i;
@@ -15,8 +15,8 @@ type Sent = RawBodyRequest<AuthenticatedRequest>;
 
 /**
  * A hash of method, path and body: equal requests have equal hashes. `/v1/messages` and `/messages` are one
- * path. JSON is compared as a value: property order, white space and escapes do not matter, the digits of
- * numbers do. Forms are compared by their parts, without the boundary; other bodies byte for byte.
+ * path. JSON is compared as a value: the digits of numbers matter, but not property order, white space or
+ * escapes. Forms are compared by their parts, without the boundary; other bodies are compared byte for byte.
  */
 export function fingerprintOf(request: Sent): Buffer {
   const { rawBody, headers } = request;
@@ -36,8 +36,8 @@ function hashOf(request: Sent, body: readonly Buffer[]): Buffer {
 }
 
 /**
- * JSON with sorted properties, without white space, and with numbers as sent. Returns invalid JSON, and JSON
- * nested too deeply to sort, unchanged.
+ * JSON with sorted properties, without white space, and with numbers as sent. Returns JSON unchanged if it
+ * is invalid, or nested too deeply to sort.
  */
 function canonical(json: Buffer): Buffer {
   const text = utf8.decode(json);

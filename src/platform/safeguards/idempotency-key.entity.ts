@@ -9,7 +9,7 @@ export interface AnswerHead {
   row?: string;
   /** The query string, as sent. Undefined in answers stored by release 2.0, which did not compare queries. */
   query?: string;
-  /** The text sent, if interceptors changed the body; null until that is known. */
+  /** The text sent, if interceptors changed the body; null until it is known whether they did. */
   sent?: string | null;
 }
 
@@ -37,7 +37,7 @@ export class IdempotencyKey {
   @Column('text')
   body!: string;
 
-  /** Null in answers of release 1.0, and in the transaction that has claimed the key. */
+  /** Null in answers of release 1.0, and until the transaction that has claimed the key stores its answer. */
   @Column('jsonb', { nullable: true })
   head!: AnswerHead | null;
 

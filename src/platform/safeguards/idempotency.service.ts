@@ -18,7 +18,7 @@ import { type AnswerHead, IdempotencyKey } from './idempotency-key.entity.js';
 /** Hours for which an answer is repeated. */
 export const LIFETIME_HOURS = 24;
 
-/** Answered keys to remember: their answers are looked up first, so that a replay costs just a read. */
+/** Number of answered keys to remember: their answers are looked up first, so a replay is just a read. */
 const MAX_ANSWERED = 10_000;
 
 /** SQLSTATE `lock_not_available`. */
@@ -51,7 +51,7 @@ export interface StoredAnswer extends Answer {
 export type Outcome<T> = T | { readonly stored: StoredAnswer };
 
 /**
- * Makes a retried write happen once: its first answer is stored with it, and repeated for `LIFETIME_HOURS`.
+ * Makes a retried write happen once: its answer is stored with the write, and repeated for `LIFETIME_HOURS`.
  * The write's transaction inserts a row into `idempotency_keys`, whose primary key makes a second write with
  * the same key wait for the first, at most for the lock time-out. If a client loses the connection during
  * COMMIT and repeats a committed write, the repetition violates the primary key, and gets the stored answer.
@@ -194,7 +194,7 @@ export class IdempotencyService {
     }
   }
 
-  /** Refuses an insert that waited for a request with its key. @throws ApiError `idempotency_key_in_use` */
+  /** Refuses an insert whose key a running request holds. @throws ApiError `idempotency_key_in_use` */
   private async requireUnlocked(request: KeyedRequest): Promise<void> {
     const free = new Error();
     await this.transactions
@@ -290,7 +290,7 @@ function answerIn(
   // Release 1.0 stored no head. In an earlier release, this operation may have filled another table.
   if (!isSame || (head.row ?? table) !== table) throw new ApiError('idempotency_key_reused');
   const { status, sent } = head;
-  // Null until the answer is sent. After the deadline, it was cut off, and interceptors make the text again.
+  // Null until the answer is sent. The deadline cuts off unsent answers; interceptors then make the text anew.
   if (sent === null && Date.now() - at.getTime() < TIMEOUTS.request)
     throw new ApiError('idempotency_key_in_use');
   const headers = location === null ? head.headers : { ...head.headers, location };

@@ -59,8 +59,8 @@ interface Call {
 }
 
 /**
- * Makes a write with the header happen once: the method runs in a transaction that has claimed the key, or
- * returns an `Insert` whose statement claims the key.
+ * Makes a write with an `Idempotency-Key` happen once: the method runs in a transaction that has claimed the
+ * key, or returns an `Insert` whose statement claims the key.
  */
 @Injectable()
 class IdempotencyInterceptor implements NestInterceptor {
@@ -84,7 +84,7 @@ class IdempotencyInterceptor implements NestInterceptor {
       locate(request, response, value);
       const head = headOf();
       const body = textOf(operation, value, head.status);
-      // The class is unknown: outer interceptors may hide fields, so the text sent is not known yet.
+      // Without a class of the answer, outer interceptors may hide fields: the text sent is not known yet.
       return { ...head, body, sent: body === '' || operation.returns ? undefined : null };
     };
     const outcome = await this.idempotency.transaction(keyed, method, answerOf);
@@ -123,8 +123,8 @@ class IdempotencyInterceptor implements NestInterceptor {
   }
 
   /**
-   * Sets the status, headers and text of a stored answer; returns its value, for the outer interceptors. A
-   * row's answer may be stored as a body, by an earlier release.
+   * Sets the status, headers and text of a stored answer; returns its value, for the outer interceptors. An
+   * earlier release may have stored the answer of an `Insert` as a body instead of a row.
    */
   private replay(call: Call, stored: StoredAnswer): object | undefined {
     const { request, response } = call;

@@ -21,7 +21,7 @@ const ANSWER_MS = 250;
 
 /**
  * Counts the requests of a subject (an address, an account, a key) per minute. Processes share the counts
- * through Redis, or else through the primary of their service; while neither answers, each counts locally.
+ * through Redis, else through the cluster's primary; if that does not answer, each process counts locally.
  */
 class Limiter {
   private readonly store?: RateLimiterAbstract;
@@ -85,7 +85,7 @@ class Limiter {
   }
 }
 
-/** Counts a request. Returns the state even over the limit, where the store throws it. */
+/** Counts a request. Returns the state even over the limit, where the store throws the state. */
 async function tryConsume(store: RateLimiterAbstract, subject: string): Promise<RateLimiterRes> {
   try {
     return await store.consume(hashed(subject));

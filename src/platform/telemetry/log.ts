@@ -16,7 +16,7 @@ export const PROBES = /^\/(?:health\/(?:live|ready)|metrics)$/;
 
 const STDERR = 2;
 const BUFFER = {
-  /** Bytes per write: a system call costs as much as twenty lines. */
+  /** Bytes to collect before a write: a system call costs as much as twenty lines. */
   minLength: 8_192,
   /** Maximum milliseconds that a line is buffered; a killed process loses buffered lines. */
   periodicFlush: 100,
@@ -36,7 +36,7 @@ const SETUP_CONTEXTS = new Set<unknown>([
   'NestApplication',
 ]);
 
-/** Shortens requests, the only lines with a duration, on a terminal: `GET /v1/pets 401 missing_api_key 5 ms`. */
+/** On a terminal, shortens the lines of requests, the only ones with a duration: `GET /v1/pets 401 missing_api_key 5 ms`. */
 function onOneLine(fields: Record<string, unknown>): Record<string, unknown> {
   const { method, route, status, code, durationMs } = fields as Record<string, string | number | undefined>;
   if (durationMs === undefined) return fields;
@@ -118,7 +118,7 @@ export async function takeOverLog(config: Config): Promise<Log> {
 /** Levels of nesting that a logged object shows. */
 const MAX_DEPTH = 5;
 
-/** A copy of a logged value without the properties of errors, which hold values of statements. */
+/** A copy of a logged value without the properties of errors, which may hold values of SQL statements. */
 function withoutValues(value: unknown, depth = 0): unknown {
   if (Error.isError(value)) return shownError(value);
   if (typeof value !== 'object' || value === null) return value;
@@ -147,7 +147,7 @@ export class NestLogger implements LoggerService {
   private readonly out: Log;
 
   constructor(log: Log) {
-    // Instead of pino's own serializer, which writes all properties of an error.
+    // Replaces pino's own serializer, which writes all properties of an error.
     this.out = log.child({}, { serializers: { err: (shown: unknown) => shown } });
   }
 

@@ -9,7 +9,7 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** How long a scrape is cached. */
 const KEPT = { ms: 1_000 };
 
-/** Milliseconds to read a metric. A slower metric has no value: an unreachable database must not hide the others. */
+/** Milliseconds to read a metric. A slower metric has no value, so that an unreachable database hides no other metric. */
 const READ_MS = 500;
 
 /** Milliseconds that the primary waits for its workers, any of which may be suspended or busy. */
@@ -72,8 +72,8 @@ export class Metrics {
   }
 
   /**
-   * The metrics in the text format of Prometheus. A metric that cannot be read has no value. Read at most once a second,
-   * however often clients scrape.
+   * The metrics in the text format of Prometheus. A metric that cannot be read has no value. All metrics are read at
+   * most once a second, however often clients scrape.
    */
   text(): Promise<string> {
     return this.cachedText();
@@ -94,10 +94,10 @@ export class Metrics {
         metric.reset();
         for (const { labels, value } of values) metric.inc(labels, value);
       } catch (error) {
-        // Otherwise the whole scrape would fail.
+        // If rethrown, the error would make the whole scrape fail.
         this.logger.debug(`${name} cannot be read: ${(error as Error).message}`);
         metric.reset();
-        // Without labels, `reset` sets the metric to 0.
+        // For a metric without labels, `reset` only sets the value to 0.
         if (labelNames.length === 0) metric.remove();
       }
     };
@@ -136,7 +136,7 @@ export class WorkerMetrics {
   }, KEPT);
 }
 
-/** The figures of the workers that answer in time. A late answer to an earlier question counts, with older figures. */
+/** The figures of the workers that answer in time. A late answer to an earlier question counts too, with older figures. */
 async function figuresOf(workers: Worker[]): Promise<Map<Worker, object[]>> {
   const figures = new Map<Worker, object[]>();
   const { promise: allAnswered, resolve } = Promise.withResolvers<void>();

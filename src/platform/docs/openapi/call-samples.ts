@@ -10,7 +10,7 @@ import {
 } from '../../api/index.js';
 import { HERE, impliedValue, type Operation, type Placed, type Schema } from './schemas.js';
 
-/** Sample calls of an operation with its example and required query; undefined for a body not in JSON or a binary answer. */
+/** Sample calls with an operation's example and required query; undefined if the body is not JSON, or the answer is binary. */
 export function codeSamples(
   placed: Placed,
   access: Access,

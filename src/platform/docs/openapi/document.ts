@@ -48,9 +48,9 @@ export abstract class ProductFacts {
   };
   /** Description of the server for addresses without a version. */
   abstract readonly unversioned: string;
-  /** What the service does, in a sentence: the lead of the front door. */
+  /** What the service does, in a sentence: the lead of the start page. */
   abstract readonly lead: string;
-  /** A first request, for the front door: a sentence and commands, in Markdown. */
+  /** A first request, for the start page: a sentence and commands, in Markdown. */
   abstract readonly firstRequest: string;
   /** The descriptions of tags that no feature describes. */
   abstract readonly tags: Tags;
@@ -71,7 +71,7 @@ export function buildDocument(app: NestExpressApplication, config: Config): Open
     app.get(ProductFacts);
   const described = { ...tags, ...app.get(Features).tags };
   const modules = app.get(ModulesContainer);
-  // For the command that writes the document; a started service has checked its operations already.
+  // Checked for the command that writes the document; a started service has checked its operations already.
   requireSound(modules, described, Infinity);
   const base = new DocumentBuilder()
     .setOpenAPIVersion('3.1.0')
@@ -124,8 +124,8 @@ function tagsIn({ paths }: OpenAPIObject, described: Tags): { name: string; desc
 }
 
 /**
- * URL and description of a server. Without URLs, both servers are this one, as their descriptions say. The URL has an
- * origin, because tools that import the document take a relative URL for the whole address.
+ * URL and description of a server. Without a configured URL, the server is this service, as the description says. The URL
+ * has an origin, because tools that import the document mistake a relative URL for the whole address.
  */
 function deployment(name: string, url?: string): [url: string, description: string] {
   return url ? [url, name] : [`${HERE}/v1`, `${name} (this server)`];
@@ -181,7 +181,7 @@ function linksTo(all: readonly Placed[], above: string): Record<string, object> 
   return links;
 }
 
-/** Keeps openapi-generator from writing a client for a webhook, which would replace the client of the same tag. */
+/** Keeps openapi-generator from writing a client for a webhook: that client would replace the API client of the same tag. */
 const NOT_FOR_CLIENTS = { 'x-internal': true };
 
 function webhooksOf(

@@ -99,7 +99,7 @@ const SUCCESS: Record<string, string> = {
   304: 'The client has the current answer (`If-None-Match`): the response has no body.',
 };
 
-/** The header that a client sends if it may have the current answer. */
+/** The header of a client that may already have the current answer. */
 const IF_NONE_MATCH = {
   name: 'If-None-Match',
   in: 'header' as const,
@@ -108,7 +108,7 @@ const IF_NONE_MATCH = {
   schema: { type: 'string', pattern: TAGS_PATTERN },
 };
 
-/** The declared successes; without any, the one with the default status of the method. */
+/** The declared successes; if none is declared, one success with the default status of the method. */
 function successesOf({ responses }: Operation, { successes }: OperationFacts): readonly Success[] {
   return successes.length > 0 ? successes : [{ status: Number(Object.keys(responses)[0]) }];
 }
@@ -138,7 +138,7 @@ function finishSuccess(
   response.headers = headerReferences(headers);
 }
 
-/** Error statuses of requests that have not reached an operation, and statuses that may also come before its guard. */
+/** Error statuses that come only before an operation is reached, and those that come either before or after its guard. */
 const BEFORE = new Set(['417', '431']);
 const MAYBE_BEFORE = new Set(['400', '401', '403', '408', '429', '500', '503']);
 const EARLY = ['EarlyDeprecation', 'EarlySunset'] as const;
@@ -180,7 +180,7 @@ function finishBody(document: OpenAPIObject, operation: Operation, facts: Operat
 
 const BINARY = { type: 'string', format: 'binary' };
 
-/** A raw body, which no class describes; the operation may also take JSON. */
+/** A raw body, which no class describes. A schema other than a string describes the JSON that the operation also takes. */
 function rawOf({ schema, ...given }: MediaTypeObject, maxLength: number): MediaTypeObject {
   const { type, example } = schema as Schema;
   return type === 'string'

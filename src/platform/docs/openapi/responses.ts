@@ -154,7 +154,7 @@ export function errorResponses(
 
 const CODE = 'Machine-readable error code. The [guide on errors](/guides/errors) says what to do about each.';
 
-/** The specification's Error, exactly. */
+/** The Error schema, exactly as in the specification. */
 const ERROR = {
   type: 'object',
   additionalProperties: false,
@@ -178,7 +178,7 @@ export function errorComponents(document: OpenAPIObject) {
     examples: Object.fromEntries(examples),
     schemas: {
       ...document.components?.schemas,
-      // Not a closed list: a client generated before a code was added reads the code as text.
+      // The list of codes is open: a client generated before a code was added reads the new code as text.
       ErrorCode: {
         description: errorTable(document),
         anyOf: [
@@ -239,13 +239,13 @@ function meaningOf(code: ErrorCode, takes?: Takes): string {
 const isBodyRefusal = (name: string): name is keyof typeof BODY_REFUSALS =>
   Object.hasOwn(BODY_REFUSALS, name);
 
-/** An example of an error, which most operations share. */
+/** A reference to the example of an error, which most operations share; for a body error, an example of its own. */
 function exampleNamed(name: string, takes?: Takes): object {
   if (takes && isBodyRefusal(name)) return { summary: name, value: refuseBody(name, takes).toJSON() };
   return { $ref: `#/components/examples/${name}` };
 }
 
-/** The error of an example; `category_not_found_400` is a code with a status other than its usual one. */
+/** The error of an example; `category_not_found_400` names a code and a status other than its usual one. */
 function errorOf(name: string): ApiError {
   const [, code, status] = /^(\w+?)(?:_(\d{3}))?$/.exec(name) as unknown as [string, ErrorCode, string?];
   return new ApiError(code, undefined, status ? { status: Number(status) } : {});

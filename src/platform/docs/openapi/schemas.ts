@@ -45,7 +45,7 @@ export interface Operation extends OperationObject {
   'x-codeSamples'?: { lang: string; label: string; source: string }[];
 }
 
-/** An operation with its path, or the name of a webhook, and its method in lower case. */
+/** An operation with its path (for a webhook, its name) and its method in lower case. */
 export interface Placed {
   readonly path: string;
   readonly method: string;
@@ -98,7 +98,7 @@ export function completeSchemas(document: OpenAPIObject, declared: readonly Decl
   }
 }
 
-/** The defaults of the fields of a class: the initial values of its properties, which the service constructs to read a request. */
+/** The defaults of the fields of a class: the initial values that its properties have when the service makes an instance. */
 export function defaultsOf(type: Type<object>): [name: string, initial: unknown][] {
   const fields = fieldsIn(type);
   const initial = fields.length > 0 ? (new type() as Record<string, unknown>) : {};
@@ -142,7 +142,7 @@ export function partAt(document: OpenAPIObject, reference: string): unknown {
   );
 }
 
-/** The names of the components of a kind that a part of the document refers to. */
+/** The names of the components, all of one kind, to which a part of the document refers. */
 export function referredTo(part: object, kind: 'headers' | 'examples'): Set<string> {
   const found = JSON.stringify(part).matchAll(new RegExp(`"#/components/${kind}/([^"]+)"`, 'g'));
   return new Set(Array.from(found, ([, name]) => name!));

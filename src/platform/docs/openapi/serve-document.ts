@@ -11,7 +11,7 @@ import { HERE } from './schemas.js';
 
 /**
  * Serves the document, built on first use, as JSON and YAML. If `BASE_URL` and `STAGING_URL` are set, the text is compressed
- * and cached. Otherwise, the text contains the origin of the request, which a client can make up, and is not cached.
+ * and cached. Otherwise, the text contains the origin of the request, which a client can make up, so the text is not cached.
  */
 export function serveDocument(app: NestExpressApplication, config: Config): () => OpenAPIObject {
   let document: OpenAPIObject | undefined;

@@ -16,7 +16,7 @@ const STYLES = ['palette.css', 'shapes.css', 'landing.css', 'side.css', 'guides.
 
 /** A page of the site. In the addresses of its content, `~/` is the root of the site. */
 export interface WebPage {
-  /** Left out for the front door, which is the site itself. */
+  /** Left out for the start page, whose title is the site's name. */
   readonly title?: string;
   readonly description: string;
   readonly content: string;
@@ -48,7 +48,7 @@ export class Assets {
     return `assets/${this.version}/${name}`;
   }
 
-  /** Sends a file; uncached if the page has another version, as during an update. @throws ApiError `route_not_found` */
+  /** Sends a file; with `no-cache` if the page has another version, as during an update. @throws ApiError `route_not_found` */
   send(name: string, request: Request, response: Response, version = ''): Promise<void> {
     const content = this.contents.get(name);
     if (!content) throw new ApiError('route_not_found');

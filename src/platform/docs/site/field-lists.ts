@@ -14,7 +14,7 @@ export interface ListedField {
   readonly sentIn?: string;
 }
 
-/** Patterns in words, where the description need not explain them. */
+/** Patterns, each in words, so that no description needs to explain them. */
 const FORMS: Record<string, string> = {
   [PLAIN]: '',
   [NOT_BLANK]: 'not only white space',
@@ -50,7 +50,7 @@ export class FieldLists {
     return this.list(fields, here) + variants.map((part) => this.fieldsOf(part, here)).join('');
   }
 
-  /** `list of integers (int64)`, `text`. */
+  /** The type of a schema in words, such as `list of integers (int64)` or `text`. */
   typeOf(source: Schema): string {
     const schema = this.resolved(source);
     const { type, format, items, anyOf, oneOf } = schema;

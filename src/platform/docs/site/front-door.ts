@@ -13,7 +13,7 @@ const LINKS = [
   ['~/health/ready', 'Health', 'Whether this service can answer.'],
 ];
 
-/** The front door: what the service does, a first request, and links. */
+/** The start page: what the service does, a first request, and links. */
 export function frontDoor({ title, lead, firstRequest }: ProductFacts, document: OpenAPIObject): WebPage {
   const description = withPresent(lead, document);
   const links = LINKS.map(

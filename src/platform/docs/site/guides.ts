@@ -19,7 +19,7 @@ interface Guide {
   readonly markdown: string;
 }
 
-/** The introduction to the guides, and the guides in their order, from `docs/guides`; those of features come last. */
+/** The introduction to the guides, and all guides in order: those of `docs/guides`, then those of features. */
 export function readGuides(featureGuides: readonly FeatureGuide[]): { intro: string; guides: Guide[] } {
   const index = read(new URL('README.md', FOLDER));
   const intro = /^# .+\n\n((?:.+\n)+)/.exec(index)![1]!.split('. ')[0]!;

@@ -27,7 +27,7 @@ export function htmlOf(markdown: string, operations: OperationLinks, guides: Rea
       codespan: ({ text }: Tokens.Codespan) => inlineCode(text, operations),
       link({ href, tokens }: Tokens.Link) {
         const [, guide] = /^([\w-]+)\.md\b/.exec(href) ?? [];
-        // A guide of a feature that this service lacks.
+        // The link leads to a guide of a feature that this service lacks.
         if (guide && !guides.has(guide)) return this.parser.parseInline(tokens);
         const to = href.replace(/^([\w-]+)\.md\b/, '$1').replace(/^\//, '~/');
         return `<a href="${escape(to)}">${this.parser.parseInline(tokens)}</a>`;
@@ -63,7 +63,7 @@ export function idOf(text: string): string {
 
 const NAMES: Record<string, string> = { sh: 'Shell', js: 'JavaScript', json: 'Answer', http: 'HTTP' };
 
-/** Languages of code to run or to start from, which gets a button to copy it. */
+/** Languages of samples that get a button to copy them: code to run or to start from. */
 const COPYABLE = new Set(['sh', 'js', 'ts', 'text', 'curl', 'TypeScript']);
 
 /** A block of code, with its comments and the origin of the service marked. */

@@ -8,7 +8,7 @@ export interface NamedOperation extends Placed {
   readonly id: string;
   readonly summary: string;
   readonly description: string;
-  /** `deprecated`, or its stability. */
+  /** `deprecated`, or the operation's stability. */
   readonly mark?: string;
   /** The fragment of its place in the reference and in Swagger UI: `/pets/createPet`. */
   readonly place: string;

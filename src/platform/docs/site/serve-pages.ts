@@ -20,7 +20,7 @@ const LINKS = [
   '</health/ready>; rel="status"',
 ];
 
-/** Serves the front door, the guides, the reference and Swagger UI; each page is built on first use. */
+/** Serves the start page, the guides, the reference and Swagger UI; each page is built on first use. */
 export function serveSite(app: NestExpressApplication, config: Config, document: () => OpenAPIObject): void {
   const { httpAdapter } = app.get(HttpAdapterHost);
   const facts = app.get(ProductFacts);

@@ -22,17 +22,17 @@ const OPTIONS = {
   // The default would send the document to swagger.io.
   validatorUrl: 'none',
   requestInterceptor: (request: SentRequest) => {
-    // A token endpoint reads parameters in the body (RFC 6749, 3.2; RFC 8707). Swagger UI puts further ones into the URL.
+    // A token endpoint reads parameters in the body (RFC 6749, 3.2; RFC 8707), but Swagger UI puts further ones into the URL.
     const [, query] = request.url.split('?');
     const { body } = request;
     if (query && typeof body === 'string' && body.startsWith('grant_type='))
       request.body = `${body}&${query}`;
-    // With credentials, a 401 of an account operation opens the log-in box of the browser.
+    // With credentials, a 401 of an account operation would open the browser's log-in box.
     return Object.assign(request, { credentials: 'omit' });
   },
 };
 
-/** Hashes of the page's inline styles, which no option removes; a test fails if one is missing. */
+/** Hashes of the page's inline styles, which no option removes; a test fails if a hash is missing. */
 const STYLES = [
   "'sha256-/jDKvbQ8cdux+c5epDIqkjHbXDaIY8RucT1PmAe8FG4='",
   "'sha256-eaPyLWVdqMc60xuz5bTp2yBRgVpQSoUggte1+40ONPU='",
@@ -64,12 +64,12 @@ export function serveSwaggerUi(
     response.set(headers);
     if (path !== '/') {
       response.set('Cache-Control', 'no-cache');
-      // The identity provider redirects its pop-up to one of these files, which needs its opener.
+      // One of these files, to which the identity provider redirects the pop-up, needs access to its opener.
       response.removeHeader('Cross-Origin-Opener-Policy');
     }
     next();
   });
-  // Registered as routes, the files refuse other methods with 405.
+  // Registers a route for each file, so that other methods are answered with 405.
   const { httpAdapter } = app.get(HttpAdapterHost);
   for (const name of FILES)
     httpAdapter.get(`/docs/${name}`, (_request: Request, _response: Response, next?: Function) => next!());

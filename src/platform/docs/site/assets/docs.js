@@ -20,7 +20,7 @@ document.body.prepend(bar);
  * @throws Error with a message for the reader
  */
 async function getKey(server) {
-  // Nobody owns `.invalid` (RFC 2606), and the password is random.
+  // Nobody else can use the account: nobody owns `.invalid` (RFC 2606), and the password is random.
   const account = { email: `visitor.${random(8)}@petstore.invalid`, password: random(24) };
   await post(`${server}/accounts`, account);
   const login = `Basic ${btoa(`${account.email}:${account.password}`)}`;
