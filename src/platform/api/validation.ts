@@ -14,7 +14,7 @@ import { FIELD_RULE, Faults, fieldsIn, objectReader, type Reader } from './dto.j
 import { NeedsBy } from './permissions.js';
 import type { AuthenticatedRequest } from './request.js';
 
-/** The order of the parts in an error message. Nest calls the pipe of a method's last parameter first. */
+/** The order of the parts in an error message; Nest's order would begin with the method's last parameter. */
 const PARTS = ['param', 'query', 'body', 'header'];
 
 /** The refused parts of each request, with the reasons. */

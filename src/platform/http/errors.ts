@@ -124,7 +124,7 @@ export function failureWith(body: unknown, status: number): ApiError | undefined
   return withStatus(status, textOf(body));
 }
 
-/** Below 500, the code is the status's reason phrase. A 500, or a status outside 300–599, becomes a bare `internal_error`. */
+/** Below 500, the code is the status's reason phrase. A 500, or a status outside 300 to 599, gives a bare `internal_error`. */
 function withStatus(status: unknown, text: string | undefined, cause?: unknown): ApiError {
   if (!isErrorStatus(status) || status === 500) return new ApiError('internal_error', undefined, { cause });
   const phrase = STATUS_CODES[status] ?? 'Bad Request';

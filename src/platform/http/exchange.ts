@@ -113,7 +113,7 @@ export class Exchange implements Work {
     return this.limitMs > TIMEOUTS.request;
   }
 
-  /** Whether the exchange may exceed the usual time limit: by its operation, or because its client reads slowly. */
+  /** Whether the exchange may exceed the usual time limit, as its operation may, or as its client reads slowly. */
   get isLong(): boolean {
     return this.hasOwnTime || this.phase === 'streaming' || this.phase === 'answering';
   }

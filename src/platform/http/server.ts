@@ -163,7 +163,7 @@ export class HttpAdapter extends ExpressAdapter {
   }
 
   /**
-   * Listens on a port that no other process uses. Nest's `listen` would log a failure besides the operator's message.
+   * Listens on a port that no other process uses. Nest's `listen` would log a failure in addition to the operator's message.
    * @throws what `net.Server.listen` emits, such as EADDRINUSE
    */
   async open(port: number, host?: string): Promise<void> {

@@ -95,7 +95,7 @@ function actorOf({ isOperator, job }: Change['by']): AuditRecord['actor'] {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Deletes records after `AUDIT_RETENTION_DAYS`. Not in `AuditModule`, which commands import too. */
+/** Deletes records after `AUDIT_RETENTION_DAYS`. Not in `AuditModule`, because commands import that module too. */
 @Injectable()
 export class AuditRetention {
   constructor(

@@ -290,7 +290,7 @@ function answerIn(
   // Release 1.0 stored no head. In an earlier release, this operation may have filled another table.
   if (!isSame || (head.row ?? table) !== table) throw new ApiError('idempotency_key_reused');
   const { status, sent } = head;
-  // Null until the answer is sent. The deadline cuts off unsent answers; interceptors then make the text anew.
+  // Null until the answer is sent. The deadline cuts unsent answers off; interceptors then remake the text.
   if (sent === null && Date.now() - at.getTime() < TIMEOUTS.request)
     throw new ApiError('idempotency_key_in_use');
   const headers = location === null ? head.headers : { ...head.headers, location };

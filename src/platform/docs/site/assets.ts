@@ -76,7 +76,7 @@ function read(name: string): string {
 }
 
 /**
- * A page runs only its own files, connects only to known origins, and is not framed or read by other pages.
+ * Headers so that a page runs only its own files, connects only to known origins, and is not framed or read by other pages.
  * @param styles sources of further styles (CSP3, 2.3.1)
  * @param issuer the identity provider that the page connects to, and whose pop-up may reach the page
  */
