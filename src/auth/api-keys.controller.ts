@@ -67,7 +67,7 @@ export class ApiKeysController {
     id: 'revokeCurrentApiKey',
     summary: 'Revoke the API key of this request',
     description:
-      'For a leaked key: needs no password and no permission. The key is refused everywhere within a second.',
+      'Revokes a leaked key without a password or a permission. The key is refused everywhere within a second.',
     needs: 'nothing',
     status: 204,
   })

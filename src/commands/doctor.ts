@@ -104,7 +104,7 @@ const CHECKS: Record<string, Check> = {
     const set = missing.map(({ name, ms }) => `ALTER ROLE "${role}" SET ${name} = '${ms}ms'`);
     const isPrepared = config.DATABASE_PREPARED_STATEMENTS === 'on';
     return those({
-      [`A pooler drops the service's time-outs, so statements run on after the service has given them up: run ${set.join('; ')}.`]:
+      [`A pooler drops the service's time-outs, so statements go on after the service has given them up: run ${set.join('; ')}.`]:
         missing.length > 0,
       'Migrations and jobs need sessions of their own: let DATABASE_DIRECT_URL lead past the pooler.':
         sessions!.isPooled,

@@ -61,7 +61,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke the API key of this request
-         * @description For a leaked key: needs no password and no permission. The key is refused everywhere within a second.
+         * @description Revokes a leaked key without a password or a permission. The key is refused everywhere within a second.
          */
         delete: operations["revokeCurrentApiKey"];
         options?: never;
@@ -758,7 +758,7 @@ export interface components {
          *     | 409 | `category_exists` | A category with this name already exists. |
          *     | 409 | `idempotency_key_in_use` | The first request with this Idempotency-Key is still running. |
          *     | 409 | `invalid_transition` | The order cannot go from its present status to this one. |
-         *     | 409 | `managed_by_identity_provider` | An identity provider manages the account: it has no password here, and its email cannot be changed. |
+         *     | 409 | `managed_by_identity_provider` | An identity provider manages the account, so the account has no password here, and its email cannot be changed. |
          *     | 409 | `pet_not_available` | The animal is not available. |
          *     | 409 | `too_many_api_keys` | The account already has the maximum of 1,000 API keys. |
          *     | 410 | `operation_removed` | The operation has been removed. |
@@ -2337,7 +2337,7 @@ export interface operations {
             /**
              * @description `account_exists`: An account with this email already exists.
              *
-             *     `managed_by_identity_provider`: An identity provider manages the account: it has no password here, and its email cannot be changed.
+             *     `managed_by_identity_provider`: An identity provider manages the account, so the account has no password here, and its email cannot be changed.
              */
             409: {
                 headers: {
