@@ -39,7 +39,7 @@ const WEBHOOK_SECRET = 'whsec_(?:[A-Za-z\\d+/]{4}){8,}(?:[A-Za-z\\d+/]{3}=|[A-Za
 const WebhookSecrets = () =>
   Matches(new RegExp(`^${WEBHOOK_SECRET}(?:,${WEBHOOK_SECRET})*$`), {
     message:
-      '$property, which MESSAGES_WEBHOOK_URL needs, must be whsec_ and at least 24 bytes as base64, or several of that, separated by commas',
+      '$property, which MESSAGES_WEBHOOK_URL needs, must be one or several secrets, separated by commas, each of them whsec_ and at least 24 bytes as base64',
   });
 
 /** The URL and the secret of the webhook require each other. */

@@ -24,12 +24,12 @@ export const PRODUCT: ProductFacts = {
   tags: { accounts: 'Create an account, and the API keys that every other operation needs.' },
   lead: `${DOES} Plain JSON over HTTP.`,
   firstRequest: String.raw`
-An account, an API key with its email and password<!-- with createPet -->, an animal, and what is in the store<!-- /with -->:
+Create an account and, with its email and password, an API key<!-- with createPet -->; then add an animal, and list what is available<!-- /with -->:
 
 ~~~sh
 BASE=http://localhost:3000/v1
 
-# An account (the second time, it is there already: 409), and an API key with its email and password
+# An account (409 if it exists already), and an API key made with its email and password
 curl -w '\n' -X POST $BASE/accounts -H 'Content-Type: application/json' \
   -d '{"email":"grace@example.com","password":"correct horse battery"}'
 API_KEY=$(curl -s -X POST $BASE/api-keys -u 'grace@example.com:correct horse battery' \
@@ -52,16 +52,16 @@ request: \`Authorization: Bearer <API key>\`. The [guides](/guides) show [each s
 names the permission that it needs, and answers 403 \`permission_denied\` without it ([guide](/guides/authentication)).
 
 **Errors.** Every failure is answered with the same shape: a \`code\` to switch on, a \`message\` to read, and the
-\`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/reference#errors), the
-[guide on errors](/guides/errors) what to do about each.
+\`status\` of the response. The schema \`ErrorCode\` lists [every code with its meaning](/reference#errors); the
+[guide on errors](/guides/errors) says what to do about each.
 
-**Lists.** A list comes in pages, in ascending order of ids. If more follow, the \`Link\` header has the address
+**Lists.** A list comes in pages, in ascending order of ids. If more items follow, the \`Link\` header has the address
 of the next page ([guide](/guides/paging)).
 
 **Identifiers** are 64-bit integers, exact in both directions. Those that the service assigns stay below 2^53, so that
 JavaScript holds them too ([guide](/guides/int64)).
 
-**Stability.** Operations marked *beta* may still change in details, those marked *experimental* altogether
+**Stability.** Operations marked *beta* may still change in details; those marked *experimental* may change altogether
 ([guide](/guides/versions)).
 
 **This document** for tools: [openapi.json](/openapi.json), [openapi.yaml](/openapi.yaml). Clients can be generated from it

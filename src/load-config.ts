@@ -41,7 +41,7 @@ export function warningsOfTelemetry(environment: Record<string, string | undefin
     .map(([name]) => name);
   if (names.length === 0) return [];
   return [
-    `${names.join(', ')} ${names.length > 1 ? 'have' : 'has'} no effect: by OpenTelemetry, the service sends traces alone.`,
+    `${names.join(', ')} ${names.length > 1 ? 'have' : 'has'} no effect: through OpenTelemetry, the service sends only traces.`,
   ];
 }
 

@@ -317,7 +317,7 @@ describe('The program petstore', () => {
       /Run `node dist\/src\/commands\/petstore\.js migrate`/,
       image,
     ],
-    ['generators', 'new clinic', /An image has no generators/, image],
+    ['generators', 'new clinic', /The container image has no generators/, image],
   ])('says of %s in one line what to do, and ends with 1: %s', async (_what, line, why, folder) => {
     const cwd = folder();
     const env = { DATABASE_URL: await createDatabase() };

@@ -351,7 +351,7 @@ describe('An instance with other settings', () => {
     expectInvalid(await ask({}));
     for (const claims of [{ azp: AUDIENCE }, { aud: ['other', AUDIENCE], azp: 'other' }])
       expect(expectError(await ask(claims), 401, 'invalid_token')).toContain(
-        'its audience is its own client, as in an ID token: register API and client apart',
+        'its audience is its client, as in an ID token: register the API apart from the client',
       );
   });
 });

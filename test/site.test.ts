@@ -417,7 +417,7 @@ test('The retry of the guide on errors sends a write again only under an Idempot
 });
 
 // After the guides, whose lists have nothing but what they add.
-test('The front door shows commands that work when pasted, and are those of the README', async () => {
+test('The start page shows commands that work when pasted, and are those of the README', async () => {
   const { text } = await call(hosted, 'GET', '/');
   const [, code] = /<pre[^>]*><code>(.*?)<\/code>/s.exec(text)!;
   const commands = asText(code!).replaceAll(embedded.url, 'http://localhost:3000');

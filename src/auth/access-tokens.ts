@@ -107,7 +107,7 @@ export class AccessTokens {
     const client = CLIENT.find(has);
     if (client === undefined) throw refusal('it has no claim `client_id`');
     if ([claims.aud].flat().includes(claims[client] as string))
-      throw refusal('its audience is its own client, as in an ID token: register API and client apart');
+      throw refusal('its audience is its client, as in an ID token: register the API apart from the client');
   }
 }
 

@@ -27,7 +27,7 @@ export class NewAccountDto {
   password!: string;
 
   @TextField({
-    description: 'Code of an invitation, if signing up needs one. It is good for one account.',
+    description: 'Code of an invitation, if signing up needs one. Each code is good for one account.',
     max: 255,
     secret: true,
     optional: true,
@@ -63,7 +63,7 @@ export class ListedAccountDto extends AccountDto {
 @ApiSchema({ name: 'CurrentAccount' })
 export class CurrentAccountDto extends AccountDto {
   @GrantedField({
-    description: 'Permissions that keys of the account can have. Modules may bring further permissions.',
+    description: 'Permissions that keys of the account can have. Modules may add permissions.',
     example: ['pets:read', 'pets:write'],
   })
   permissions!: string[];

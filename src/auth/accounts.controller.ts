@@ -22,7 +22,7 @@ export class AccountsController {
   @Operation({
     id: 'createAccount',
     summary: 'Create an account',
-    description: 'The first step: with its email and password you then create API keys.',
+    description: "The first step: you then create API keys with the account's email and password.",
     returns: AccountDto,
     status: 201,
     errors: { sign_up_closed: 403, account_exists: 409 },

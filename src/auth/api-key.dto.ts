@@ -12,12 +12,12 @@ import { GrantedField, PermissionsField } from './granted.js';
 
 const NAME = { description: 'What the key is for.', example: 'My first key', max: 255, blank: false };
 const EXPIRES_AT = {
-  description: 'When the key expires, in the future; a key without it does not expire.',
+  description: 'When the key expires, a time in the future; a key without `expiresAt` never expires.',
   optional: true,
 };
 const NETWORKS = {
   description:
-    'Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere.',
+    'Addresses, and networks in CIDR notation, from which the key may be used; from any other address it is refused. A key without `networks` may be used from anywhere.',
   optional: true,
 };
 /** Seven days, in seconds. */
@@ -32,7 +32,7 @@ export class NewApiKeyDto {
   expiresAt?: Date;
 
   @PermissionsField({
-    description: 'Permissions of the key; without a list, all that the account has, now and later.',
+    description: 'Permissions of the key; without a list, all permissions of its account, now and later.',
     optional: true,
   })
   permissions?: string[];
@@ -47,7 +47,7 @@ export class ApiKeyChangeDto {
   name?: string;
 
   @TimestampField({
-    description: 'When the key expires, in the future; `null` for never.',
+    description: 'When the key expires, a time in the future; `null` for never.',
     optional: true,
     nullable: true,
     future: true,
@@ -58,7 +58,7 @@ export class ApiKeyChangeDto {
   permissions?: string[];
 
   @NetworksField({
-    description: 'Where the key may be used from, from now on; `null` for everywhere.',
+    description: 'The new addresses and networks from which the key may be used; `null` for anywhere.',
     optional: true,
     nullable: true,
   })
@@ -86,8 +86,7 @@ export class ApiKeyDto {
   name!: string;
 
   @GrantedField({
-    description:
-      'Permissions of the key, as far as the account has them too. Modules may bring further permissions.',
+    description: 'Permissions of the key that its account has too. Modules may add permissions.',
     example: ['pets:read', 'pets:write'],
   })
   permissions!: string[];
@@ -97,7 +96,7 @@ export class ApiKeyDto {
 
   @TimestampField({
     description:
-      'Start of the hour in which the key was last used, possibly before its creation; absent from a key that was never used.',
+      "Start of the hour of the key's last use, so possibly before the key's creation; absent if the key was never used.",
     optional: true,
   })
   lastUsedAt?: Date | null;

@@ -32,7 +32,7 @@ export class ApiKeysController {
   @Operation({
     id: 'listApiKeys',
     summary: 'List your API keys',
-    description: 'With their permissions and when they were last used, but never the keys themselves.',
+    description: 'Shows the permissions and the last use of each key, but never the key itself.',
     returns: [ApiKeyDto],
   })
   async list(
@@ -48,7 +48,7 @@ export class ApiKeysController {
     id: 'createApiKey',
     summary: 'Create an API key',
     description:
-      'Only this answer ever shows the key itself. The key may do what its permissions say, and an account has at most 1,000 keys.',
+      'Only this answer ever shows the key itself. The key can do what its permissions allow. An account has at most 1,000 keys.',
     returns: CreatedApiKeyDto,
     status: 201,
     errors: { permission_denied: 403, too_many_api_keys: 409 },
@@ -67,7 +67,7 @@ export class ApiKeysController {
     id: 'revokeCurrentApiKey',
     summary: 'Revoke the API key of this request',
     description:
-      'For a leaked key: needs no password and no permission. The key is refused everywhere within a second.',
+      'Revokes a leaked key without a password or a permission. The key is refused everywhere within a second.',
     needs: 'nothing',
     status: 204,
   })

@@ -128,7 +128,7 @@ export class ApiKeysService {
     if (by.keyId === undefined)
       throw new ApiError(
         'permission_denied',
-        'An access token is no API key: its identity provider revokes it.',
+        'An access token is not an API key: only its identity provider can revoke it.',
       );
     await this.revoke(by, by.keyId, () => unauthorized('invalid_api_key'));
   }

@@ -27,13 +27,13 @@ export const DECLARATIONS = {
     managed_by_identity_provider: {
       status: 409,
       meaning:
-        'An identity provider manages the account: it has no password here, and its email cannot be changed.',
+        'An identity provider manages the account, so the account has no password here, and its email cannot be changed.',
       advice: 'Change the email or the password at the identity provider.',
     },
     too_many_api_keys: {
       status: 409,
       meaning: 'The account already has the maximum of 1,000 API keys.',
-      advice: 'Delete keys that are no longer used: lastUsedAt tells which.',
+      advice: 'Delete keys that are no longer used; lastUsedAt shows when a key was last used.',
     },
   },
 } satisfies Declarations;

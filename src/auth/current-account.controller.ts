@@ -25,7 +25,7 @@ export class CurrentAccountController {
   @Operation({
     id: 'getCurrentAccount',
     summary: 'Fetch your account',
-    description: 'With the permissions that its API keys can have.',
+    description: 'Includes the permissions that the API keys of the account can have.',
     returns: CurrentAccountDto,
   })
   async get(@AccountId() accountId: string): Promise<CurrentAccountDto> {
@@ -62,7 +62,7 @@ export class CurrentAccountController {
     id: 'closeCurrentAccount',
     summary: 'Close your account',
     description:
-      'For good. Its email and password are erased, its messages deleted whether delivered or not, its open orders cancelled, and its API keys refused everywhere within a second.',
+      'The account cannot be reopened. Its email and password are erased, its messages deleted (delivered or not), its open orders cancelled, and its API keys refused everywhere within a second.',
     status: 204,
   })
   close(@By() by: Caller): Promise<void> {

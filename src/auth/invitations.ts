@@ -77,5 +77,5 @@ export class Invitations {
 }
 
 function refusal(): ApiError {
-  return new ApiError('sign_up_closed', 'Signing up takes an invitation that has not been used.');
+  return new ApiError('sign_up_closed', 'Signing up needs an invitation that has not been used.');
 }

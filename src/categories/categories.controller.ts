@@ -24,7 +24,7 @@ export class CategoriesController {
   @Operation({
     id: 'listCategories',
     summary: 'List categories',
-    description: 'The kinds of animals, one catalogue for all accounts. A fresh store has ten.',
+    description: 'The kinds of animals. All accounts share one catalogue; a fresh store has ten categories.',
     needs: 'categories:read',
     returns: [CategoryDto],
   })
@@ -52,7 +52,7 @@ export class CategoriesController {
   @Operation({
     id: 'getCategory',
     summary: 'Fetch a category',
-    description: 'By its id, as `GET /categories` lists it.',
+    description: 'Takes an id that `GET /categories` lists.',
     needs: 'categories:read',
     returns: CategoryDto,
     errors: { category_not_found: 404 },

@@ -9,7 +9,7 @@ export const DECLARATIONS = {
     category_not_found: {
       status: 404,
       meaning: 'The category cannot be found.',
-      advice: 'Choose one of GET /categories. A body that names a missing one is answered 400.',
+      advice: 'Choose a category of GET /categories. A body that names a missing category gets 400.',
     },
     category_exists: {
       status: 409,

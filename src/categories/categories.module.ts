@@ -7,7 +7,7 @@ import { DECLARATIONS } from './categories.declarations.js';
 @Feature({
   name: 'categories',
   ...DECLARATIONS,
-  tags: { categories: 'The kinds of animals. A new service has ten of them.' },
+  tags: { categories: 'The kinds of animals. A new service has ten categories.' },
   entities: [Category],
   controllers: [CategoriesController],
   providers: [CategoriesService],

@@ -33,7 +33,7 @@ const MAX_LAG_MS = 1_000;
 
 /** `petstore doctor`: checks settings and servers, changes nothing. Exit status 1 if there is a problem. */
 export function doctor(args: string[], environment: CommandEnvironment): Promise<number> {
-  const title = 'Checks the settings and the servers that the service will meet.';
+  const title = 'Checks the settings, and the servers that the service will use.';
   const line = new CommandLine('doctor', title, environment);
   line.program.action(() =>
     line.onDatabase(async ({ config }) => {
@@ -69,15 +69,15 @@ const CHECKS: Record<string, Check> = {
     const ahead = epoch - Date.now() / 1_000;
     const needed = connectionsOf(config);
     return those({
-      'PostgreSQL is older than 15: move to a newer one (docs/operating.md, "Another database").':
+      'PostgreSQL is older than 15: move the data to a newer server (docs/operating.md, "Another database").':
         version < 150_000,
-      'It cannot be written: let DATABASE_URL lead to the primary (docs/scaling.md, "Failover").': isReadOnly,
+      'Read-only server: let DATABASE_URL lead to the primary (docs/scaling.md, "Failover").': isReadOnly,
       [`A crash can lose what the service has acknowledged: switch ${off.join(', ')} on.`]: off.length > 0,
-      [`It allows ${connections} connections, and an instance may need ${needed}: raise max_connections, or use PgBouncer.`]:
+      [`The server allows ${connections} connections, but an instance may need ${needed}: raise max_connections, or use PgBouncer.`]:
         connections < needed,
-      [`Its clock is ${ahead.toFixed(1)} s ahead of this machine's: let both follow NTP.`]:
+      [`The server's clock is ${ahead.toFixed(1)} s ahead of this machine's: let both follow NTP.`]:
         Math.abs(ahead) > MAX_SKEW,
-      'Another schema comes before that of the tables: set search_path for the role or the database.':
+      'In search_path, another schema comes before that of the tables: set search_path for the role or the database.':
         !isFirst,
     });
   }),
@@ -95,7 +95,7 @@ const CHECKS: Record<string, Check> = {
   }),
   rights: onDatabase(async (ask) => {
     const lacking = await ask<{ grant: string }>(RIGHTS);
-    return lacking.map(({ grant }) => `The role lacks rights: as the owner, ${grant}.`);
+    return lacking.map(({ grant }) => `The role lacks rights: as the owner, run ${grant}.`);
   }),
   'time-outs and pooler': async (config) => {
     const inUse = { connectionString: config.DATABASE_URL };
@@ -104,7 +104,7 @@ const CHECKS: Record<string, Check> = {
     const set = missing.map(({ name, ms }) => `ALTER ROLE "${role}" SET ${name} = '${ms}ms'`);
     const isPrepared = config.DATABASE_PREPARED_STATEMENTS === 'on';
     return those({
-      [`A pooler drops time-outs, so statements that the service has given up go on: ${set.join('; ')}.`]:
+      [`A pooler drops the service's time-outs, so statements go on after the service has given them up: run ${set.join('; ')}.`]:
         missing.length > 0,
       'Migrations and jobs need sessions of their own: let DATABASE_DIRECT_URL lead past the pooler.':
         sessions!.isPooled,
@@ -145,7 +145,7 @@ const CHECKS: Record<string, Check> = {
     const signal = AbortSignal.timeout(PATIENCE_MS);
     const facts = await fetchDiscovery(issuer, signal);
     const { keys } = (await fetchJson(addressIn(facts, 'jwks_uri').href, signal)) as { keys?: unknown[] };
-    return those({ 'Its JWKS has no keys, so no token is accepted: look at OIDC_ISSUER.': !keys?.length });
+    return those({ 'The JWKS has no keys, so no token is accepted: check OIDC_ISSUER.': !keys?.length });
   },
 };
 

@@ -51,7 +51,7 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
     });
   line.program
     .command('list')
-    .description('list jobs, those of messages too, oldest first')
+    .description('list jobs, including those of messages, oldest first')
     .option('--failed', 'failed jobs (the default)')
     .addOption(new Option('--waiting', 'jobs that wait or run').conflicts('failed'))
     .option('--queue <name>', 'only jobs of this queue')
@@ -80,7 +80,7 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
             return line.print([`${changed.size} ${changed.size === 1 ? 'job is' : 'jobs are'} ${done}.`]);
           await line.print([...changed].map((id) => `${id} is ${done}.`));
           const unchanged = ids!.filter((id) => !changed.has(id));
-          if (unchanged.length > 0) throw new OperatorError(`No failed job: ${unchanged.join(', ')}.`);
+          if (unchanged.length > 0) throw new OperatorError(`Not a failed job: ${unchanged.join(', ')}.`);
         });
       });
   return line.run(args);

@@ -20,7 +20,7 @@ export class MessagesController {
     id: 'submitMessage',
     summary: 'Submit a message',
     description:
-      'The message is stored before the answer is sent; its `status` shows when it has been delivered. As long as the service has no receiver, it stays `queued` ([guide](/guides/messages)).',
+      'The message is stored before the answer is sent; its `status` shows whether it has been delivered. Until the service has a receiver, messages stay `queued` ([guide](/guides/messages)).',
     needs: 'messages:write',
     returns: MessageDto,
     status: 202,

@@ -13,7 +13,7 @@ import { DECLARATIONS } from './messages.declarations.js';
   guides: [
     {
       title: 'Messages and webhooks',
-      summary: 'Submit a message, and receive it with its signature checked.',
+      summary: 'Submit a message, and check its signature when you receive it.',
       file: new URL('../../docs/guides/messages.md', import.meta.url),
     },
   ],

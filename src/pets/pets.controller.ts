@@ -22,7 +22,7 @@ export class PetsController {
   @Operation({
     id: 'listPets',
     summary: 'List animals',
-    description: 'The animals of the store, in one status, of one category or with known ids.',
+    description: 'The animals of the store, all or filtered by status, category or ids.',
     needs: 'pets:read',
     returns: [PetDto],
   })
@@ -35,7 +35,7 @@ export class PetsController {
   @Operation({
     id: 'createPet',
     summary: 'Add an animal',
-    description: 'The category must exist: `GET /categories` lists them.',
+    description: 'The category must exist; `GET /categories` lists all categories.',
     needs: 'pets:write',
     returns: PetDto,
     status: 201,

@@ -23,7 +23,7 @@ export class NewOrderDto {
 @ApiSchema({ name: 'OrderChange' })
 export class OrderChangeDto {
   @EnumField({
-    description: '`placed` goes to `approved` or `cancelled`, `approved` to `delivered` or `cancelled`.',
+    description: 'From `placed` to `approved` or `cancelled`; from `approved` to `delivered` or `cancelled`.',
     example: 'approved',
     ...ORDER_STATUS,
   })

@@ -31,7 +31,7 @@ export class OrdersController {
   @Operation({
     id: 'listOrders',
     summary: 'List your orders',
-    description: "Your account's orders only, in every status or in one.",
+    description: 'Only the orders of your account, in every status or in one.',
     needs: 'orders:read',
     returns: [OrderDto],
   })
@@ -48,7 +48,7 @@ export class OrdersController {
   @Operation({
     id: 'placeOrder',
     summary: 'Order an animal',
-    description: 'Takes an available animal, which is pending from then on.',
+    description: 'The animal must be available; the order makes it pending.',
     needs: 'orders:write',
     returns: OrderDto,
     status: 201,
@@ -63,7 +63,7 @@ export class OrdersController {
   @Operation({
     id: 'getOrder',
     summary: 'Fetch one of your orders',
-    description: 'Its `ETag` is for `If-Match`, when you change the order.',
+    description: 'To change the order, send its `ETag` in `If-Match`.',
     needs: 'orders:read',
     returns: OrderDto,
     errors: { order_not_found: 404 },
@@ -78,7 +78,7 @@ export class OrdersController {
     id: 'updateOrder',
     summary: 'Approve, deliver or cancel an order',
     description:
-      '`delivered` makes the animal sold, `cancelled` makes it available again. Cancelling needs `orders:write`, approving and delivering `orders:manage`.',
+      '`delivered` makes the animal sold; `cancelled` makes it available again. Cancelling needs `orders:write`; approving and delivering need `orders:manage`.',
     needs: needsBy(OrderChangeDto, 'status', {
       // No order returns to this status.
       [OrderStatus.Placed]: ['orders:write', 'orders:manage'],

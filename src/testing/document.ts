@@ -248,7 +248,7 @@ export function checkAgainstDocument(exchange: Exchange): void {
     if (required && !headers.has(name)) throw new Error(`${where} without the header ${name}`);
   }
   if (!response.content || method === 'HEAD') {
-    if (text) throw new Error(`${where}, which documents no body`);
+    if (text) throw new Error(`${where}, but ${operationId} documents no body`);
     return;
   }
   const mediaType = typeOf(headers) ?? 'no type';

@@ -123,7 +123,7 @@ const FACTS: Record<string, () => Promise<void>> = {
     expect(await older.service.stop()).toBe(0);
     const again = await Reminders.start(database);
     await eventually(() =>
-      again.service.output().includes('A newer release runs, 99.0.0: the schedules are left to it'),
+      again.service.output().includes('A newer release (99.0.0) is running, so the schedules are left to it'),
     );
     expect(await names()).not.toContain('every-minute');
     // Rolled back, it runs alone.

@@ -366,17 +366,17 @@ describe('Pages of a query of a feature', () => {
   test('need a value of every sort column in each row', async () => {
     const query = listOf(Numbered).createQueryBuilder('one').select('one.id', 'id').addSelect('NULL', 'rank');
     await expect(listOf(Numbered).pageOf(query, { limit: 2, sort: ['rank'] })).rejects.toThrow(
-      'A search must have a value of "search"."rank" in every row',
+      'A search must return a value of "search"."rank" in every row',
     );
   });
 });
 
 test.each([
-  [{ n: between(1) }, {}, 'A list of Numbered has a range of n, so it must be sorted by that'],
+  [{ n: between(1) }, {}, 'A list of Numbered has a range of n, so it must be sorted by n'],
   [
     { n: [1], owner: ['1'] },
     {},
-    'A list of Numbered may have several values of one property only: n, not owner too',
+    'A list of Numbered may have several values of only one property, not of both n and owner',
   ],
   [{}, { sort: 'state' }, 'Numbered.state can be null'],
   [{}, { sort: 'fine' }, 'Numbered.fine is finer than a millisecond'],
@@ -385,7 +385,7 @@ test.each([
   [
     { plain: startingWith('p') },
     { sort: 'plain' },
-    "Numbered.plain has no prefixes: give the column the collation 'C'",
+    "Numbered.plain needs the collation 'C' for a filter by prefix",
   ],
 ])('A list by %j and %j is refused', async (filter, asked, reason) => {
   const page = listOf(Numbered).page(filter, { limit: 1, ...asked } as PageOptions<Item>);

@@ -35,7 +35,7 @@ describe('Every route', () => {
     );
   });
 
-  test('is closed, except for the front door, the documents, the guides, Swagger UI, health, metrics and the creation of an account', async () => {
+  test('is closed, except for the start page, the documents, the guides, Swagger UI, health, metrics and the creation of an account', async () => {
     const open: string[] = [];
     // A feature that was added may open what its document says is open.
     const opened = new Set(

@@ -27,8 +27,8 @@ const FOREIGN = {
 test('A database in another encoding than UTF-8 is refused', async () => {
   const url = await createDatabase(`ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0`);
   const stderr =
-    `petstore: The encoding of the database ${new URL(url).pathname.slice(1)} is LATIN1, and UTF8 is needed: ` +
-    `create another with ENCODING 'UTF8' TEMPLATE template0, and move the data by pg_dump.\n`;
+    `petstore: The encoding of the database ${new URL(url).pathname.slice(1)} is LATIN1, but the service needs UTF8: ` +
+    `create another database with ENCODING 'UTF8' TEMPLATE template0, and move the data by pg_dump.\n`;
   const env = { DATABASE_URL: url, PORT: '0' };
   expect(await runNode(['dist/src/main.js'], { env })).toEqual({ code: 1, stdout: '', stderr });
 });
@@ -211,7 +211,7 @@ describe('The doctor', () => {
     const lines = stdout.split('\n').filter((line) => !line.startsWith('ok '));
     for (const line of [
       'database server: A crash can lose .* switch synchronous_commit on\\.',
-      'database server: It allows \\d+ connections, and an instance may need \\d+: raise max_connections',
+      'database server: The server allows \\d+ connections, but an instance may need \\d+: raise max_connections',
       'schema: Migrations are missing \\(1\\): run `npm run migration:run`',
       `rights: .* GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`,
       `rights: .* GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA pgboss TO ${role}`,
@@ -228,7 +228,7 @@ describe('The doctor', () => {
     const { code, stdout } = await doctor({ DATABASE_URL: await createDatabase(options) });
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /^PROBLEM {2}database server: The encoding .* is SQL_ASCII, and UTF8 is needed: create/m,
+      /^PROBLEM {2}database server: The encoding .* is SQL_ASCII, but the service needs UTF8: create/m,
     );
   });
 

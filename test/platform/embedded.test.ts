@@ -80,7 +80,7 @@ test('The embedded PostgreSQL that refuses its own service ends the start with a
   fs.writeFileSync(join(DATA_DIR, 'password'), 'another');
   const said = await nodeStart({ DATA_DIR }).failure();
   expect(said).toMatch(
-    /^petstore: The embedded PostgreSQL takes no connection: password authentication failed for user "petstore"\. Its log is [^\n]+\.log\.\n$/,
+    /^petstore: The embedded PostgreSQL accepts no connection: password authentication failed for user "petstore"\. Its log is [^\n]+\.log\.\n$/,
   );
   expect(postgresOn(DATA_DIR)).toEqual([]);
 });
@@ -136,9 +136,10 @@ describe('A data folder', () => {
     expect(postgresOn(DATA_DIR)).toEqual([]);
   });
 
-  const older = / is of PostgreSQL 15, and this release brings \d+\. .*pg_dump and pg_restore/;
+  const older =
+    / was written by PostgreSQL 15, but this release has PostgreSQL \d+\. .*pg_dump and pg_restore/;
   const noDatabase = /postgres is not empty, and holds no database\. Choose another folder with DATA_DIR\.$/;
-  const written = /cannot be used: EISDIR.*choose another with DATA_DIR\.$/;
+  const written = /cannot be used: EISDIR.*choose another folder with DATA_DIR\.$/;
   const inside = (name: string, make: (path: string) => unknown) => (path: string) => {
     fs.mkdirSync(join(path, 'postgres'), { recursive: true });
     make(join(path, name));

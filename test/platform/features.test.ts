@@ -97,7 +97,7 @@ describe('Features that are taken out', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  test('are advertised by no page: neither the front door nor a guide shows how to call what is not there', async () => {
+  test('are advertised by no page: neither the start page nor a guide shows how to call what is not there', async () => {
     const PRODUCT = JSON.stringify({ title: 'Clinic API', lead: 'Keep the records of a clinic.' });
     const service = await startService({ WITHOUT: without.join(), PRODUCT }, PROGRAM);
     const get = async (path: string) => (await fetch(service.url + path)).text();
@@ -127,7 +127,7 @@ describe('Features that are taken out', () => {
 
   test.each([
     ['pets', 'The feature pets cannot be left out: store needs it.'],
-    ['ghosts', 'There is no feature ghosts to leave out, but pets, categories, store.'],
+    ['ghosts', 'There is no feature ghosts to leave out, only pets, categories, store.'],
   ])('end the start by name where that cannot be: %s', (name, message) => {
     const modules = [PetsModule, CategoriesModule, StoreModule];
     expect(() => Features.of(modules, [name])).toThrow(message);
@@ -317,7 +317,7 @@ describe('A feature is found wherever it is imported:', () => {
     const none = imported as unknown as typeof PlainModule;
     @Module({ imports: [none] })
     class HolderModule {}
-    const reason = 'names what is no module: its file may be in a circle of imports.';
+    const reason = 'names something that is no module, perhaps due to circular imports.';
     expect(() => Features.of([], [], [HolderModule])).toThrow(`The module HolderModule ${reason}`);
     expect(() => Features.of([none])).toThrow(`The list of features ${reason}`);
   });
@@ -387,7 +387,7 @@ test('A plain controller ends the start, and the command that writes the documen
   );
   const env = { DATABASE_URL: await createDatabase('TEMPLATE migrated') };
   const line =
-    "petstore: No permission is named for CatsController_findAll: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().\n";
+    "petstore: No permission is named for CatsController_findAll: add needs: 'pets:write' to @Operation, or needs: 'nothing' if any key will do, or @Public().\n";
   for (const command of ['start', 'openapi'])
     expect(await runNode([COMMAND, command], { cwd: folder, env })).toEqual({
       code: 1,

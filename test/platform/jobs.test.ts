@@ -212,7 +212,7 @@ describe('A job', () => {
     await reminders.add({ payloads: [{ name: 'tomorrow' }], startAfter: Date.now() + 86_400_000 });
     const [job] = await reminders.jobs('tomorrow');
     expect((await operate('list', '--waiting', '--queue', 'send-reminder')).stdout).toContain(job!.id);
-    const stderr = `petstore: No failed job: ${job!.id}.\n`;
+    const stderr = `petstore: Not a failed job: ${job!.id}.\n`;
     for (const change of ['retry', 'drop'])
       expect(await operate(change, job!.id)).toEqual({ code: 1, stdout: '', stderr });
     expect(await reminders.state('tomorrow')).toBe('created');
@@ -303,8 +303,8 @@ test('A handler takes the parameters that it needs, and may return anything', as
 test('An unhandled rejection in a feature ends no process, and is logged without its message', async () => {
   const { service } = reminders;
   expect(await reminders.add({ forgets: true, payloads: [{ forgotten: true }] })).toBe('added');
-  await eventually(() => service.output().includes('A promise was forgotten'));
-  const line = /.*A promise was forgotten.*/.exec(service.output())![0];
+  await eventually(() => service.output().includes('A promise that nothing awaits has failed'));
+  const line = /.*A promise that nothing awaits has failed.*/.exec(service.output())![0];
   expect(line).toContain('with-reminders.js');
   expect(line).not.toContain('a secret');
   expect((await fetch(`${service.url}/health/ready`)).status).toBe(200);

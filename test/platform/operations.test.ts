@@ -567,7 +567,7 @@ describe('Fields of every kind', () => {
     '{"a":-1e999}',
   ])('of any JSON are refused in a sentence with all that they must be: %s', async (json) => {
     expect(await messageOf(post(withJson('settings', json)))).toMatch(
-      /^settings must be an object of at most 2000 bytes of JSON and 5 levels, whose numbers /,
+      /^settings must be an object of at most 2000 bytes of JSON and 5 levels, with numbers /,
     );
   });
 
@@ -653,8 +653,8 @@ describe('A declaration that cannot work is refused by name', () => {
     ['may take a body of at most', { takes: { types: ['text/csv'], maxBytes: 2 ** 26 } }],
     ['may take a body of 0 bytes', { takes: { types: ['application/json'], maxBytes: 0 } }],
     ['may take -1 seconds', { seconds: -1 }],
-    ['has a success 99', { status: 99 }],
-    ['has an error 200', { errors: { pet_not_found: 200 } }],
+    ['has a success status 99', { status: 99 }],
+    ['has an error status 200', { errors: { pet_not_found: 200 } }],
   ])('an operation that %s %j', (message, options) => {
     class OneController {
       @Get() @Does('nothing', options) getIt(): void {}
@@ -690,8 +690,8 @@ describe('A declaration that cannot work is refused by name', () => {
       @Post('json') @Does('nothing') addJson(@Body() _body: OneDto): void {}
     }
     const problem =
-      'gets texts, as any query or form does, and the fields count, least, all cannot read them';
-    const problems = problemsIn(operationsIn(OneController)).filter((one) => one.includes('texts'));
+      'gets its values as text, as from any query or form, but the fields count, least, all cannot read text';
+    const problems = problemsIn(operationsIn(OneController)).filter((one) => one.includes('as text'));
     expect(problems).toEqual(
       ['getIt', 'addIt'].map((id) => `${id} ${problem}: use IntegerParam and its like.`),
     );
@@ -736,14 +736,14 @@ describe('A declaration that cannot work is refused by name', () => {
   }
 
   test.each([
-    'changeIt has @IfMatch(), and its controller no @EntityTags().',
+    'changeIt has @IfMatch(), but its controller has no @EntityTags().',
     'getSoon has a @Sunset() of 2026-02-30, soon: write a day as YYYY-MM-DD.',
     'getEarlier has a @Sunset() on 2026-11-20, before its deprecation on 2026-11-21.',
     'getElsewhere has a @Sunset() with the successor getIt: write its path.',
     'createPlain has a body that nothing checks: its type must be a class, imported without "type".',
     'createSeveral has a body that nothing checks: its type must be a class, imported without "type".',
     'findIt has a path and a query that nothing checks: its type must be a class, imported without "type".',
-    'createOpen is public, and @Idempotent() remembers the keys of accounts.',
+    'createOpen is public, but @Idempotent() needs the account of a caller.',
     expect.stringMatching(/^No permission is named for .*RefusedController_habit/),
   ])('%s', (problem) => {
     const problems = problemsIn(operationsIn(RefusedController));
@@ -783,7 +783,7 @@ describe('A declaration that cannot work is refused by name', () => {
           },
         ],
       },
-      'has the guide /no/walks.md, which is not there': {
+      'has the guide /no/walks.md, but there is no such file': {
         guides: [{ title: '', summary: '', file: new URL('file:///no/walks.md') }],
       },
     }),
@@ -802,7 +802,7 @@ describe('A declaration that cannot work is refused by name', () => {
       }
     }
     expect(problemsIn(operationsIn(SendingController))).toContain(
-      'What is idempotent must return its answer, by @Res({ passthrough: true }): SendingController_send.',
+      'A method with @Idempotent() must return its answer, and use @Res() only with { passthrough: true }: SendingController_send.',
     );
   });
 
@@ -1075,21 +1075,21 @@ describe('A declaration that cannot work is refused by name', () => {
       'Only answers in JSON can be repeated for an Idempotency-Key: answer with JSON, or remove @Idempotent() from copyCsv (text/csv), hearCopies (text/event-stream).':
         [CopiesController],
       'No feature declares errors of getGhost (ghost_not_found): ': [GhostsController],
-      "No permission is named for ClosedController_a, getClosed, getNamingNone, addNamingNone: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().":
+      "No permission is named for ClosedController_a, getClosed, getNamingNone, addNamingNone: add needs: 'pets:write' to @Operation, or needs: 'nothing' if any key will do, or @Public().":
         [ClosedController],
-      'needs is for keys, which do not open getOpened: remove needs, or @Public() from the method or its controller.':
+      'API keys do not open getOpened, so needs has no effect there: remove needs, or @Public() from the method or its controller.':
         [OpenedController],
       'No feature declares permissions of getNeeding (ghosts:read): name them in a @Feature that is in the list of features.':
         [NeedingController],
-      'The method must take all of the body that needsBy() names, by @Body() of that class, without pipes of its own: addOther, addPart, addPiped, addTrimmed, addUnseen.':
+      'With needsBy(), the method must take the whole body, by @Body() of the class that needsBy() names, without pipes of its own: addOther, addPart, addPiped, addTrimmed, addUnseen.':
         [UnseenController],
       'No tag is named for UntaggedController_a: write @ApiTags() at the controller, or leave it out of the document by @ApiExcludeController().':
         [UntaggedController],
       "No feature describes tags of UntaggedController_b (nobodys): write tags: { pets: 'The animals.' } in its @Feature.":
         [UntaggedController],
-      'The document has one operation for each path, version and HTTP method: write a method for each of SeveralController_a, SeveralController_b, allSeveral.':
+      'The document needs one operation for each path, version and HTTP method: write a method for each address of SeveralController_a, SeveralController_b, allSeveral.':
         [SeveralController],
-      'The document has no operation whose only version is VERSION_NEUTRAL: add a version, or @ApiExcludeEndpoint(), to NeutralController_a.':
+      'The document cannot show an operation whose only version is VERSION_NEUTRAL: add a version, or @ApiExcludeEndpoint(), to NeutralController_a.':
         [NeutralController],
       'Two operations have the id getTwice': [TwiceController],
       'Two different schemas have the name Mood': [MoodsController],

@@ -230,7 +230,7 @@ test.each(['main.js', 'commands/petstore.js doctor'])(
     )}`;
     const args = [`--import=${older}`, ...`dist/src/${program}`.split(' ')];
     expect((await runNode(args)).stderr).toBe(
-      `petstore: The service needs Node 26, and this is ${process.version}. \`npm start\` uses the Node that npm has installed.\n`,
+      `petstore: The service needs Node 26, but this is ${process.version}. \`npm start\` uses the Node 26 that npm has installed.\n`,
     );
   },
 );
@@ -552,7 +552,7 @@ describe('the configuration', () => {
       const given = name === 'DATABASE_REPLICA_URLS' ? `postgresql://db,${url}` : url;
       const read = () => readConfig({ [name]: given });
       expect(read).toThrow(`Invalid environment: ${name} must be a postgresql:// URL with one host`);
-      expect(read).toThrow('# % / ? are written %23 %25 %2F %3F');
+      expect(read).toThrow('# % / ? in its user and password written as %23 %25 %2F %3F');
       expect(read).not.toThrow('s3cret');
     }
   });

@@ -272,7 +272,7 @@ describe('Filters', () => {
         () => rows.findRow(where as object),
         () => rows.updateRows(where as object, { label: 'x' }),
       ];
-      for (const ask of asked) await expect(ask()).rejects.toThrow('No value to look for');
+      for (const ask of asked) await expect(ask()).rejects.toThrow('The condition has no value for ');
     }
     await expect(rows.findRow({ colour: 'red' } as object)).rejects.toThrow('Identity has no column colour');
   });

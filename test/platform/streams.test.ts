@@ -422,7 +422,7 @@ describe('A stream', () => {
     const line = await lineOf('stalled');
     expect(line).toMatchObject({ status: 200, aborted: true, bytes: 1_024 });
     expect(line.durationMs).toBeGreaterThan(30_000);
-    expect(toldOf('stalled')).toEqual(['A stream was cut off: its source gave nothing']);
+    expect(toldOf('stalled')).toEqual(['A stream was cut off: its source sent nothing for too long']);
   });
 
   test('that cannot begin is an error like any other, and so is one whose first byte comes late: 503 in time', async () => {
@@ -645,7 +645,7 @@ describe('An operation with a time of its own', () => {
   test('that is longer than the operator allows ends the start, by its name', async () => {
     const env = { DATABASE_URL: extended.databaseUrl, OPERATION_MAX_SECONDS: '9' };
     await expect(startExtended(env, RecordingsController)).rejects.toThrow(
-      'OPERATION_MAX_SECONDS is 9, and getReport may take 10 seconds.',
+      'OPERATION_MAX_SECONDS is 9, but getReport may take 10 seconds.',
     );
   });
 

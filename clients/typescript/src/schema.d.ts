@@ -16,7 +16,7 @@ export interface paths {
         put?: never;
         /**
          * Create an account
-         * @description The first step: with its email and password you then create API keys.
+         * @description The first step: you then create API keys with the account's email and password.
          */
         post: operations["createAccount"];
         delete?: never;
@@ -34,13 +34,13 @@ export interface paths {
         };
         /**
          * List your API keys
-         * @description With their permissions and when they were last used, but never the keys themselves.
+         * @description Shows the permissions and the last use of each key, but never the key itself.
          */
         get: operations["listApiKeys"];
         put?: never;
         /**
          * Create an API key
-         * @description Only this answer ever shows the key itself. The key may do what its permissions say, and an account has at most 1,000 keys.
+         * @description Only this answer ever shows the key itself. The key can do what its permissions allow. An account has at most 1,000 keys.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -61,7 +61,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke the API key of this request
-         * @description For a leaked key: needs no password and no permission. The key is refused everywhere within a second.
+         * @description Revokes a leaked key without a password or a permission. The key is refused everywhere within a second.
          */
         delete: operations["revokeCurrentApiKey"];
         options?: never;
@@ -122,14 +122,14 @@ export interface paths {
         };
         /**
          * Fetch your account
-         * @description With the permissions that its API keys can have.
+         * @description Includes the permissions that the API keys of the account can have.
          */
         get: operations["getCurrentAccount"];
         put?: never;
         post?: never;
         /**
          * Close your account
-         * @description For good. Its email and password are erased, its messages deleted whether delivered or not, its open orders cancelled, and its API keys refused everywhere within a second.
+         * @description The account cannot be reopened. Its email and password are erased, its messages deleted (delivered or not), its open orders cancelled, and its API keys refused everywhere within a second.
          */
         delete: operations["closeCurrentAccount"];
         options?: never;
@@ -150,13 +150,13 @@ export interface paths {
         };
         /**
          * List animals
-         * @description The animals of the store, in one status, of one category or with known ids. Needs the permission `pets:read`.
+         * @description The animals of the store, all or filtered by status, category or ids. Needs the permission `pets:read`.
          */
         get: operations["listPets"];
         put?: never;
         /**
          * Add an animal
-         * @description The category must exist: `GET /categories` lists them. Needs the permission `pets:write`.
+         * @description The category must exist; `GET /categories` lists all categories. Needs the permission `pets:write`.
          */
         post: operations["createPet"];
         delete?: never;
@@ -195,7 +195,7 @@ export interface paths {
         };
         /**
          * List categories
-         * @description The kinds of animals, one catalogue for all accounts. A fresh store has ten. Needs the permission `categories:read`.
+         * @description The kinds of animals. All accounts share one catalogue; a fresh store has ten categories. Needs the permission `categories:read`.
          */
         get: operations["listCategories"];
         put?: never;
@@ -219,7 +219,7 @@ export interface paths {
         };
         /**
          * Fetch a category
-         * @description By its id, as `GET /categories` lists it. Needs the permission `categories:read`.
+         * @description Takes an id that `GET /categories` lists. Needs the permission `categories:read`.
          */
         get: operations["getCategory"];
         put?: never;
@@ -239,13 +239,13 @@ export interface paths {
         };
         /**
          * List your orders
-         * @description Your account's orders only, in every status or in one. Needs the permission `orders:read`.
+         * @description Only the orders of your account, in every status or in one. Needs the permission `orders:read`.
          */
         get: operations["listOrders"];
         put?: never;
         /**
          * Order an animal
-         * @description Takes an available animal, which is pending from then on. Needs the permission `orders:write`.
+         * @description The animal must be available; the order makes it pending. Needs the permission `orders:write`.
          */
         post: operations["placeOrder"];
         delete?: never;
@@ -263,7 +263,7 @@ export interface paths {
         };
         /**
          * Fetch one of your orders
-         * @description Its `ETag` is for `If-Match`, when you change the order. Needs the permission `orders:read`.
+         * @description To change the order, send its `ETag` in `If-Match`. Needs the permission `orders:read`.
          */
         get: operations["getOrder"];
         put?: never;
@@ -273,7 +273,7 @@ export interface paths {
         head?: never;
         /**
          * Approve, deliver or cancel an order
-         * @description `delivered` makes the animal sold, `cancelled` makes it available again. Cancelling needs `orders:write`, approving and delivering `orders:manage`. Needs the permission `orders:write` or `orders:manage`.
+         * @description `delivered` makes the animal sold; `cancelled` makes it available again. Cancelling needs `orders:write`; approving and delivering need `orders:manage`. Needs the permission `orders:write` or `orders:manage`.
          */
         patch: operations["updateOrder"];
         trace?: never;
@@ -289,7 +289,7 @@ export interface paths {
         put?: never;
         /**
          * Submit a message
-         * @description The message is stored before the answer is sent; its `status` shows when it has been delivered. As long as the service has no receiver, it stays `queued` ([guide](/guides/messages)). Needs the permission `messages:write`.
+         * @description The message is stored before the answer is sent; its `status` shows whether it has been delivered. Until the service has a receiver, messages stay `queued` ([guide](/guides/messages)). Needs the permission `messages:write`.
          */
         post: operations["submitMessage"];
         delete?: never;
@@ -331,7 +331,7 @@ export interface webhooks {
         put?: never;
         /**
          * A message is delivered
-         * @description Posted to the address that the operator has configured, at least once, in no order, for up to a day. Signed as [Standard Webhooks](https://www.standardwebhooks.com) specifies, whose libraries verify it. Remember the ids that you have accepted: after a failure a message may come again. Answer within 15 seconds.
+         * @description Posted to the address that the operator has configured: at least once, in no particular order, for up to a day. Signed as [Standard Webhooks](https://www.standardwebhooks.com) specifies; its libraries verify the signature. Remember the ids that you have accepted: after a failure, a message may come again. Answer within 15 seconds.
          */
         post: operations["deliverMessage"];
         delete?: never;
@@ -358,7 +358,7 @@ export interface components {
             password: string;
             /**
              * Format: password
-             * @description Code of an invitation, if signing up needs one. It is good for one account.
+             * @description Code of an invitation, if signing up needs one. Each code is good for one account.
              */
             invitation?: string;
         };
@@ -395,7 +395,7 @@ export interface components {
              */
             name: string;
             /**
-             * @description Permissions of the key, as far as the account has them too. Modules may bring further permissions.
+             * @description Permissions of the key that its account has too. Modules may add permissions.
              * @example [
              *       "pets:read",
              *       "pets:write"
@@ -410,15 +410,15 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description Start of the hour in which the key was last used, possibly before its creation; absent from a key that was never used.
+             * @description Start of the hour of the key's last use, so possibly before the key's creation; absent if the key was never used.
              */
             lastUsedAt?: string;
             /**
              * Format: date-time
-             * @description When the key expires, in the future; a key without it does not expire.
+             * @description When the key expires, a time in the future; a key without `expiresAt` never expires.
              */
             expiresAt?: string;
-            /** @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere. */
+            /** @description Addresses, and networks in CIDR notation, from which the key may be used; from any other address it is refused. A key without `networks` may be used from anywhere. */
             networks?: string[];
         };
         NewApiKey: {
@@ -429,12 +429,12 @@ export interface components {
             name: string;
             /**
              * Format: date-time
-             * @description When the key expires, in the future; a key without it does not expire.
+             * @description When the key expires, a time in the future; a key without `expiresAt` never expires.
              */
             expiresAt?: string;
-            /** @description Permissions of the key; without a list, all that the account has, now and later. */
+            /** @description Permissions of the key; without a list, all permissions of its account, now and later. */
             permissions?: components["schemas"]["Permission"][];
-            /** @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere. */
+            /** @description Addresses, and networks in CIDR notation, from which the key may be used; from any other address it is refused. A key without `networks` may be used from anywhere. */
             networks?: string[];
         };
         CreatedApiKey: {
@@ -450,7 +450,7 @@ export interface components {
              */
             name: string;
             /**
-             * @description Permissions of the key, as far as the account has them too. Modules may bring further permissions.
+             * @description Permissions of the key that its account has too. Modules may add permissions.
              * @example [
              *       "pets:read",
              *       "pets:write"
@@ -465,15 +465,15 @@ export interface components {
             createdAt: string;
             /**
              * Format: date-time
-             * @description Start of the hour in which the key was last used, possibly before its creation; absent from a key that was never used.
+             * @description Start of the hour of the key's last use, so possibly before the key's creation; absent if the key was never used.
              */
             lastUsedAt?: string;
             /**
              * Format: date-time
-             * @description When the key expires, in the future; a key without it does not expire.
+             * @description When the key expires, a time in the future; a key without `expiresAt` never expires.
              */
             expiresAt?: string;
-            /** @description Where the key may be used from: addresses, and networks in CIDR notation. From anywhere else it is refused; a key without them may be used from everywhere. */
+            /** @description Addresses, and networks in CIDR notation, from which the key may be used; from any other address it is refused. A key without `networks` may be used from anywhere. */
             networks?: string[];
             /**
              * @description The key itself, shown only this once: only its hash is stored.
@@ -489,12 +489,12 @@ export interface components {
             name?: string;
             /**
              * Format: date-time
-             * @description When the key expires, in the future; `null` for never.
+             * @description When the key expires, a time in the future; `null` for never.
              */
             expiresAt?: string | null;
             /** @description The new permissions of the key. */
             permissions?: components["schemas"]["Permission"][];
-            /** @description Where the key may be used from, from now on; `null` for everywhere. */
+            /** @description The new addresses and networks from which the key may be used; `null` for anywhere. */
             networks?: string[] | null;
         };
         ApiKeyRoll: {
@@ -525,7 +525,7 @@ export interface components {
              */
             createdAt: string;
             /**
-             * @description Permissions that keys of the account can have. Modules may bring further permissions.
+             * @description Permissions that keys of the account can have. Modules may add permissions.
              * @example [
              *       "pets:read",
              *       "pets:write"
@@ -655,7 +655,7 @@ export interface components {
         };
         OrderChange: {
             /**
-             * @description `placed` goes to `approved` or `cancelled`, `approved` to `delivered` or `cancelled`.
+             * @description From `placed` to `approved` or `cancelled`; from `approved` to `delivered` or `cancelled`.
              * @example approved
              */
             status: components["schemas"]["OrderStatus"];
@@ -725,7 +725,7 @@ export interface components {
         Direction: "asc" | "desc";
         /** @description One page, in ascending order of ids. */
         ApiKeys: components["schemas"]["ApiKey"][];
-        /** @description One page, in the order of `order`. */
+        /** @description One page, in the order chosen by `order`. */
         Pets: components["schemas"]["Pet"][];
         /** @description One page, in ascending order of ids. */
         Categories: components["schemas"]["Category"][];
@@ -758,7 +758,7 @@ export interface components {
          *     | 409 | `category_exists` | A category with this name already exists. |
          *     | 409 | `idempotency_key_in_use` | The first request with this Idempotency-Key is still running. |
          *     | 409 | `invalid_transition` | The order cannot go from its present status to this one. |
-         *     | 409 | `managed_by_identity_provider` | An identity provider manages the account: it has no password here, and its email cannot be changed. |
+         *     | 409 | `managed_by_identity_provider` | An identity provider manages the account, so the account has no password here, and its email cannot be changed. |
          *     | 409 | `pet_not_available` | The animal is not available. |
          *     | 409 | `too_many_api_keys` | The account already has the maximum of 1,000 API keys. |
          *     | 410 | `operation_removed` | The operation has been removed. |
@@ -818,7 +818,7 @@ export interface components {
          */
         "RateLimit-Policy": string;
         /**
-         * @description Address of the next page (`rel="next"`); absent on the last one.
+         * @description Address of the next page (`rel="next"`); absent on the last page.
          * @example <http://localhost:3000/v1/pets?limit=20&cursor=YWZ0ZXI6MjA>; rel="next"
          */
         Link: string;
@@ -2337,7 +2337,7 @@ export interface operations {
             /**
              * @description `account_exists`: An account with this email already exists.
              *
-             *     `managed_by_identity_provider`: An identity provider manages the account: it has no password here, and its email cannot be changed.
+             *     `managed_by_identity_provider`: An identity provider manages the account, so the account has no password here, and its email cannot be changed.
              */
             409: {
                 headers: {
@@ -2445,7 +2445,7 @@ export interface operations {
                 categoryId?: Int64;
                 /** @description Only the animals with these ids, 1 to 100 of them; unknown ids are ignored. */
                 ids?: Int64[];
-                /** @description Direction of the order by id. */
+                /** @description Direction in which the list is sorted by id. */
                 order?: components["schemas"]["Direction"];
             };
             header?: never;
@@ -2595,7 +2595,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer is repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3138,7 +3138,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer is repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3650,7 +3650,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer is repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4030,9 +4030,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description One or several `ETag`s of the states that may be changed. Any other state stays unchanged (412). */
+                /** @description One or several `ETag`s. The change is made only if one of them is the current `ETag`; otherwise 412. */
                 "If-Match"?: string;
-                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer is repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4265,7 +4265,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for 24 hours ([guide](/guides/idempotency)). */
+                /** @description Makes a retry safe: under one key, the request is carried out once, and its first answer is repeated for 24 hours ([guide](/guides/idempotency)). */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4627,7 +4627,7 @@ export interface operations {
                 "webhook-id": string;
                 /** @description When this try was made, in seconds since 1970. */
                 "webhook-timestamp": string;
-                /** @description Signatures, separated by spaces: `v1,` and the HMAC-SHA256 of id, timestamp and body, joined by dots, as base64. */
+                /** @description Signatures, separated by spaces. Each is `v1,` and the HMAC-SHA256 of `id.timestamp.body` as base64. */
                 "webhook-signature": string;
             };
             path?: never;
@@ -4699,7 +4699,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The service tries again later, or when `Retry-After` says, and follows no redirect. */
+            /** @description The service tries again later, or at the time in `Retry-After`. It follows no redirect. */
             default: {
                 headers: {
                     [name: string]: unknown;

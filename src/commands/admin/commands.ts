@@ -35,14 +35,14 @@ type Add = (usage: string, description: string, ...parts: [...(Argument | Option
 /** `petstore admin` */
 export async function admin(args: string[], environment: CommandEnvironment): Promise<number> {
   const { features } = await environment.parts();
-  const title = 'Manages the accounts and API keys in the database of the configuration.';
+  const title = 'Manages the accounts and API keys in the configured database.';
   const line = new CommandLine('admin', title, environment);
   const { program } = line;
   const accounts =
     'manage accounts: <account> is an id, an email, or "<issuer> <subject>" of an identity provider';
   addAccounts(adder(line, program.command('accounts').description(accounts)));
   addKeys(adder(line, program.command('keys').description('manage the API keys of an account')));
-  const invitations = 'let people sign up where SIGN_UP is "invite"';
+  const invitations = 'manage invitations, which let people sign up while SIGN_UP is "invite"';
   addInvitations(adder(line, program.command('invitations').description(invitations)));
   addAudit(adder(line, program));
   return features.run(() => line.run(args));
@@ -89,7 +89,7 @@ function addAccounts(add: Add): void {
     const { email } = await operator.get(AccountChanges).change(by, change);
     await operator.show({ email: JSON.stringify(email), ...shown }, options.json);
   });
-  const permit = 'replace what the keys of an account may do; takes effect everywhere within a second';
+  const permit = 'replace the permissions of an account; takes effect everywhere within a second';
   const names = new Argument('<permissions>', 'comma-separated names, or "all"').argParser(parsePermissions);
   add('set-permissions <account>', permit, names, async (operator, account: string, permissions: Stored) => {
     await operator.get(AccountChanges).setPermissions(await operator.actingOn(account), permissions);
@@ -117,7 +117,7 @@ interface NewKey extends Options {
 
 const NEW_KEY = [
   new Option('--name <name>', 'what the key is for').makeOptionMandatory(),
-  new Option('--permissions <list>', 'what it may do, separated by commas; all by default'),
+  new Option('--permissions <list>', 'permissions of the key, separated by commas; all by default'),
   new Option('--networks <list>', 'allowed networks such as 192.0.2.0/24, comma-separated; all by default'),
   new Option(...EXPIRES_AT),
 ];
@@ -163,13 +163,13 @@ function addInvitations(add: Add): void {
 }
 
 const FILTERS = [
-  new Option('--account <account>', 'of this account'),
-  new Option('--key <id>', 'with this API key').argParser(parseId),
-  new Option('--action <action>', 'with this action, such as order.approved'),
-  new Option('--job <name>', 'by the job or the schedule of this name'),
-  new Option('--request <id>', 'by the request with this X-Request-Id'),
-  new Option('--since <time>', 'from this time on, such as 2030-01-31T12:00:00Z').argParser(parseMoment),
-  new Option('--until <time>', 'before this time').argParser(parseMoment),
+  new Option('--account <account>', 'only changes of this account'),
+  new Option('--key <id>', 'only changes with this API key').argParser(parseId),
+  new Option('--action <action>', 'only this action, such as order.approved'),
+  new Option('--job <name>', 'only changes by this job or schedule'),
+  new Option('--request <id>', 'only changes by the request with this X-Request-Id'),
+  new Option('--since <time>', 'only from this time on, such as 2030-01-31T12:00:00Z').argParser(parseMoment),
+  new Option('--until <time>', 'only before this time').argParser(parseMoment),
 ];
 
 function addAudit(add: Add): void {

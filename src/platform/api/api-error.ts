@@ -24,13 +24,13 @@ export function allErrors(): [ErrorCode, ErrorFacts][] {
 
 /** Advice to clients, keyed by status, for errors that declare no advice. */
 const ADVICE: Record<number, string> = {
-  400: 'Correct what the message names. The same request is refused again.',
+  400: 'Correct what the message names. Unchanged, the request would be refused again.',
   401: 'Send other credentials.',
   403: 'Ask the administrator of the service for access.',
   404: 'Check the id. Resources of other accounts are not found either.',
   409: 'Read the present state, and decide anew.',
   500: 'The request may have been carried out. Repeat a read, or a write with an Idempotency-Key, after a pause; report a lasting failure with the X-Request-Id of the answer.',
-  503: 'The request may have been carried out. Repeat a read, or a write with an Idempotency-Key, after the seconds of Retry-After, and wait longer each time.',
+  503: 'The request may have been carried out. Repeat a read, or a write with an Idempotency-Key, after as many seconds as Retry-After says, and wait longer each time.',
 };
 
 /** What a client should do about an error, in a sentence or two. */

@@ -166,7 +166,7 @@ export function JsonField(options: FieldOptions & { maxBytes: number; maxDepth: 
       ...{ type: 'object', additionalProperties: true, propertyNames: { not: { const: '__proto__' } } },
       ...{ 'x-max-bytes': maxBytes, 'x-max-depth': maxDepth },
     },
-    must: `an object of at most ${maxBytes} bytes of JSON and ${maxDepth} levels, whose numbers a double can hold, whose texts have no NUL or lone surrogate, and whose names are not __proto__, nor constructor of a prototype`,
+    must: `an object of at most ${maxBytes} bytes of JSON and ${maxDepth} levels, with numbers that a double can hold, texts without NUL or lone surrogates, no name __proto__, and no constructor that has a prototype`,
     nested: true,
     accepts: isAccepted,
     read: (value) => (isObject(value) ? read(value) : UNREADABLE),

@@ -43,7 +43,7 @@ const DIRECTIONS: Record<Direction, string> = {
  * @param by the sort key, for the description
  */
 export function OrderField({ by }: { by: string }): PropertyDecorator {
-  const description = `Direction of the order by ${by}.`;
+  const description = `Direction in which the list is sorted by ${by}.`;
   return EnumField({ description, name: 'Direction', values: DIRECTIONS, optional: true });
 }
 

@@ -30,7 +30,7 @@ export const PLATFORM_ERRORS = {
     status: 401,
     meaning: 'The API key is not valid.',
     advice:
-      'Check that the key is whole and of this service. If it expired or was revoked, make another one.',
+      'Check that the key is complete and belongs to this service. If it expired or was revoked, create another.',
   },
   invalid_credentials: {
     status: 401,
@@ -41,7 +41,7 @@ export const PLATFORM_ERRORS = {
     status: 403,
     meaning: 'The API key lacks a permission, or may not be used from this address; the message names which.',
     advice:
-      'Use a key that has the permission, or let the owner of the account add it, or your network, to this one.',
+      'Use another key, or ask the owner of the account to add the permission, or your network, to this key.',
   },
   route_not_found: {
     status: 404,
@@ -71,7 +71,7 @@ export const PLATFORM_ERRORS = {
   precondition_failed: {
     status: 412,
     meaning: 'The current state is not one that the If-Match header names.',
-    advice: 'Fetch it again, look at what has changed, and send its new ETag.',
+    advice: 'Fetch the resource again, look at what has changed, and send its new ETag.',
   },
   payload_too_large: {
     status: 413,

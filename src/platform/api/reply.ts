@@ -36,7 +36,7 @@ type Finish =
   (json: JsonText | undefined) => JsonText | undefined | Promise<JsonText | undefined>;
 
 /** Key of a property, not a `WeakMap`: V8 would keep the map's values, hence whole requests, until the next full collection. */
-const FINISH = Symbol('who looks at the text of an answer');
+const FINISH = Symbol('what finishes the text of an answer');
 type Finishing = Response & { [FINISH]?: { readonly status: number; readonly text: Finish } };
 
 /** Registers a function that inspects or replaces the text of the answer if the answer gets this status. */
@@ -165,7 +165,7 @@ export function IfMatch(): ParameterDecorator {
     ApiHeader({
       name: 'If-Match',
       description:
-        'One or several `ETag`s of the states that may be changed. Any other state stays unchanged (412).',
+        'One or several `ETag`s. The change is made only if one of them is the current `ETag`; otherwise 412.',
       required: false,
       schema: { type: 'string', pattern: TAGS_PATTERN },
     })(target, name!, descriptor);

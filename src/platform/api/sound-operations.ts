@@ -158,7 +158,7 @@ export function requireSound(modules: ModulesContainer, tags: Tags, maxSeconds: 
     seconds > maxSeconds ? [`${id} may take ${seconds} seconds`] : [],
   );
   if (longer.length > 0)
-    throw new OperatorError(`OPERATION_MAX_SECONDS is ${maxSeconds}, and ${longer.join(', ')}.`);
+    throw new OperatorError(`OPERATION_MAX_SECONDS is ${maxSeconds}, but ${longer.join(', ')}.`);
 }
 
 /** The problems of operations and of their DTOs, each in a sentence. */
@@ -193,27 +193,27 @@ export function problemsIn(all: readonly DeclaredOperation[], described: Tags = 
     ...twice.map((id) => `Two operations have the id ${id}.`),
     ...namedTwice(all).map((name) => `Two different schemas have the name ${name}.`),
     closed.length > 0 &&
-      `No permission is named for ${closed.join(', ')}: write needs: 'pets:write' in @Operation, needs: 'nothing' if any key will do, or @Public().`,
+      `No permission is named for ${closed.join(', ')}: add needs: 'pets:write' to @Operation, or needs: 'nothing' if any key will do, or @Public().`,
     open.length > 0 &&
-      `needs is for keys, which do not open ${open.join(', ')}: remove needs, or @Public() from the method or its controller.`,
+      `API keys do not open ${open.join(', ')}, so needs has no effect there: remove needs, or @Public() from the method or its controller.`,
     undeclared.length > 0 &&
       `No feature declares permissions of ${undeclared.join(', ')}: name them in a @Feature that is in the list of features.`,
     unseen.length > 0 &&
-      `The method must take all of the body that needsBy() names, by @Body() of that class, without pipes of its own: ${unseen.join(', ')}.`,
+      `With needsBy(), the method must take the whole body, by @Body() of the class that needsBy() names, without pipes of its own: ${unseen.join(', ')}.`,
     untagged.length > 0 &&
       `No tag is named for ${untagged.join(', ')}: write @ApiTags() at the controller, or leave it out of the document by @ApiExcludeController().`,
     undescribed.length > 0 &&
       `No feature describes tags of ${undescribed.join(', ')}: write tags: { pets: 'The animals.' } in its @Feature.`,
     unversioned.length > 0 &&
-      `The document has no operation whose only version is VERSION_NEUTRAL: add a version, or @ApiExcludeEndpoint(), to ${unversioned.join(', ')}.`,
+      `The document cannot show an operation whose only version is VERSION_NEUTRAL: add a version, or @ApiExcludeEndpoint(), to ${unversioned.join(', ')}.`,
     several.length > 0 &&
-      `The document has one operation for each path, version and HTTP method: write a method for each of ${several.join(', ')}.`,
+      `The document needs one operation for each path, version and HTTP method: write a method for each address of ${several.join(', ')}.`,
     unnamed.length > 0 &&
       `No feature declares errors of ${unnamed.join(', ')}: name them in a @Feature that is in the list of features.`,
     unrepeatable.length > 0 &&
       `Only answers in JSON can be repeated for an Idempotency-Key: answer with JSON, or remove @Idempotent() from ${unrepeatable.join(', ')}.`,
     sending.length > 0 &&
-      `What is idempotent must return its answer, by @Res({ passthrough: true }): ${sending.join(', ')}.`,
+      `A method with @Idempotent() must return its answer, and use @Res() only with { passthrough: true }: ${sending.join(', ')}.`,
     mixed.size > 0 &&
       `A DTO has either fields or decorators of class-validator and class-transformer, not both: ${[...mixed].map(({ name }) => name).join(', ')}.`,
   ].filter((problem) => problem !== false);
@@ -271,16 +271,16 @@ function problemsOf(operation: DeclaredOperation): string[] {
     maxBytes > MAX_BYTES && `may take a body of at most ${MAX_BYTES} bytes, not ${maxBytes}`,
     !(maxBytes > 0) && `may take a body of ${maxBytes} bytes`,
     !(seconds > 0) && `may take ${seconds} seconds`,
-    !statuses.every((status) => isWithin(status, 200, 399)) && `has a success ${statuses.join(', ')}`,
+    !statuses.every((status) => isWithin(status, 200, 399)) && `has a success status ${statuses.join(', ')}`,
     !Object.values(errors).every((status) => isWithin(status, 400, 599)) &&
-      `has an error ${Object.values(errors).join(', ')}`,
-    operation.conditional && !operation.entity && 'has @IfMatch(), and its controller no @EntityTags()',
-    idempotent && access === 'public' && 'is public, and @Idempotent() remembers the keys of accounts',
+      `has an error status ${Object.values(errors).join(', ')}`,
+    operation.conditional && !operation.entity && 'has @IfMatch(), but its controller has no @EntityTags()',
+    idempotent && access === 'public' && 'is public, but @Idempotent() needs the account of a caller',
     untyped.length > 0 &&
       !types.some(isRaw) &&
       `has a ${untyped.join(' and a ')} that nothing checks: its type must be a class, imported without "type"`,
     unread.length > 0 &&
-      `gets texts, as any query or form does, and the fields ${unread.join(', ')} cannot read them: use IntegerParam and its like`,
+      `gets its values as text, as from any query or form, but the fields ${unread.join(', ')} cannot read text: use IntegerParam and its like`,
     ...sunsetProblems(operation),
   ];
   return found.filter((problem) => problem !== false).map((problem) => `${id} ${problem}.`);

@@ -74,15 +74,15 @@ export class Listing implements Cursors {
 
   private rangeOf(name: string, range: Range): Range {
     const { sort = 'id' } = this;
-    if (name !== sort) this.refuse(`has a range of ${name}, so it must be sorted by that`);
+    if (name !== sort) this.refuse(`has a range of ${name}, so it must be sorted by ${name}`);
     if (range.isPrefix && this.shape.column(sort).metadata.collation !== 'C')
-      this.refuse("has no prefixes: give the column the collation 'C', in its migration too", sort);
+      this.refuse("needs the collation 'C' for a filter by prefix, in its migration too", sort);
     return range;
   }
 
   private listOf(name: string, values: unknown[]): [string, unknown[]] {
     if (this.among)
-      this.refuse(`may have several values of one property only: ${this.among[0]}, not ${name} too`);
+      this.refuse(`may have several values of only one property, not of both ${this.among[0]} and ${name}`);
     return [name, [...new Map(values.map((value) => [textOf(value), value])).values()]];
   }
 

@@ -74,7 +74,7 @@ export class Search implements Cursors {
   private positionIn(values: readonly unknown[]): Position {
     const missing = values.indexOf(null);
     if (missing >= 0)
-      throw new TypeError(`A search must have a value of ${this.columns[missing]} in every row`);
+      throw new TypeError(`A search must return a value of ${this.columns[missing]} in every row`);
     return { id: values.at(-1) as string, value: JSON.stringify(values.slice(0, -1)) };
   }
 

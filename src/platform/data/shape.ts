@@ -115,7 +115,7 @@ export class Shape {
   columnsWithKey(where: ObjectLiteral): ShapeColumn[] {
     requireValues(where);
     const absent = this.keys.find(({ property }) => !(property in where));
-    if (absent) throw new TypeError(`No key of the row: ${absent.property}`);
+    if (absent) throw new TypeError(`The condition has no value of the key ${absent.property}`);
     return this.columnsIn(where);
   }
 
@@ -201,7 +201,7 @@ export function requireValues(where: ObjectLiteral): void {
   const names = Object.keys(where);
   const missing = names.find((name) => where[name] === undefined || where[name] === null);
   if (missing !== undefined || names.length === 0)
-    throw new TypeError(`No value to look for: ${missing ?? 'none'}`);
+    throw new TypeError(`The condition has no value for ${missing ?? 'any property'}`);
 }
 
 /** @throws OperatorError for an entity that has more than plain columns of one table */

@@ -94,7 +94,7 @@ export class Transactions {
   last(statement: Statement, values: readonly unknown[]): void {
     const { current } = this;
     if (!current || current.last)
-      throw new Error('Only an open transaction can have a last statement, and only one');
+      throw new Error('A last statement needs an open transaction that has no last statement yet');
     current.last = [statement, values];
   }
 

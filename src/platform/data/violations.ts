@@ -6,7 +6,7 @@ import { OperatorError } from '../process/index.js';
 /** A constraint of an entity's table, and the code of its violation. */
 type Violation = readonly [constraint: string, code: ErrorCode];
 
-const VIOLATIONS = Symbol('violations of constraints of an entity');
+const VIOLATIONS = Symbol('violations declared for an entity');
 
 function violationsOf(entity: object): ReadonlyMap<string, Violation> {
   return (Reflect.getOwnMetadata(VIOLATIONS, entity) ?? new Map()) as Map<string, Violation>;
@@ -37,7 +37,7 @@ export async function requireConstraints(database: DataSource): Promise<void> {
   const missing = all.filter(([, constraint]) => !found.has(constraint));
   if (missing.length === 0) return;
   throw new OperatorError(
-    `${callsOf(missing)}: no table has a constraint or a unique index of that name. Use the name in the migration.`,
+    `${callsOf(missing)}: no table has a constraint or a unique index of that name. Give \`violation\` the name that the migration uses.`,
   );
 }
 

@@ -140,7 +140,7 @@ async function awaitTurn(session: QueryRunner): Promise<void> {
     const waited = performance.now() - startedAt;
     if (waited >= TIMEOUTS.migrationTurn.total)
       throw new OperatorError(
-        'Another process has been migrating this database for ten minutes. If it is gone, end its session: it has the advisory lock in pg_locks.',
+        'Another process has been migrating this database for ten minutes. If that process is gone, end the session that holds the advisory lock (see pg_locks).',
       );
     if (isLogged || waited < TIMEOUTS.migrationTurn.logged) continue;
     new Logger('Database').warn('Waiting for another process to migrate the database');
@@ -161,7 +161,7 @@ export async function loadMigrations(ofFeatures: readonly Migration[] = []): Pro
   const duplicate = ofFeatures.find(({ name }) => own.some((migration) => migration.name === name));
   if (duplicate)
     throw new OperatorError(
-      `A feature brings the migration ${duplicate.name}, which the service has itself.`,
+      `A feature has a migration named ${duplicate.name}, but the service itself has one of that name.`,
     );
   return [...own, ...ofFeatures];
 }

@@ -80,7 +80,7 @@ export async function prepareSession(client: ClientBase, further?: string): Prom
   const { name, encoding } = results.at(-1)!.rows[0]!;
   if (encoding === 'UTF8') return;
   throw new OperatorError(
-    `The encoding of the database ${name} is ${encoding}, and UTF8 is needed: create another with ` +
+    `The encoding of the database ${name} is ${encoding}, but the service needs UTF8: create another database with ` +
       `ENCODING 'UTF8' TEMPLATE template0, and move the data by pg_dump.`,
   );
 }

@@ -91,10 +91,10 @@ export function explain(error: unknown): unknown {
       'The database asks for a password, and its URL has none: postgresql://user:password@host/database.',
     );
   if (/does not support SSL/.test(message))
-    return new OperatorError(`${message}, and sslmode or ssl in its URL asks for that: remove it.`);
+    return new OperatorError(`${message}, but its URL asks for SSL (sslmode or ssl): remove that option.`);
   if (code === 'ENOENT' && syscall === 'open')
     return new OperatorError(
-      `${message}: sslrootcert, sslcert and sslkey in the URL of the database are paths of files.`,
+      `${message}: sslrootcert, sslcert and sslkey in the URL of the database must be paths of existing files.`,
     );
   if (code === NO_RIGHT)
     return new OperatorError(
@@ -105,7 +105,7 @@ export function explain(error: unknown): unknown {
   if (isUnavailable(error)) return new OperatorError(`The database cannot be reached: ${message || code}.`);
   if (severity === 'FATAL')
     return new OperatorError(
-      `The database refuses the connection: ${message}: see its URL, such as options there.`,
+      `The database refuses the connection: ${message}. Check its URL, for example the options in it.`,
     );
   return error;
 }

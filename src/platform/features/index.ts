@@ -77,7 +77,7 @@ export class Features {
     const names = ofProduct.map((module) => featureOf(module)?.name ?? module?.name);
     const unknown = without.find((name) => !names.includes(name));
     if (unknown)
-      throw new OperatorError(`There is no feature ${unknown} to leave out, but ${names.join(', ')}.`);
+      throw new OperatorError(`There is no feature ${unknown} to leave out, only ${names.join(', ')}.`);
     const modules = [...ofProduct.filter((_, i) => !without.includes(names[i]!)), ...further];
     const listed = modules.map(featureOf).filter((feature) => feature !== undefined);
     const found = new Set([
@@ -160,7 +160,7 @@ function importedBy(
   const { module, imports = [] } =
     'module' in Object(imported) ? (imported as DynamicModule) : { module: imported };
   if (typeof module !== 'function')
-    throw new OperatorError(`${by} names what is no module: its file may be in a circle of imports.`);
+    throw new OperatorError(`${by} names something that is no module, perhaps due to circular imports.`);
   const feature = featureOf(module);
   if (feature && without.includes(feature.name))
     throw new OperatorError(`The feature ${feature.name} cannot be left out: ${needing} needs it.`);
@@ -206,7 +206,7 @@ function requireSound({
       refuse(`has the migration ${migration.name}: end its name with the time in milliseconds (date +%s000)`);
   for (const { file } of guides)
     if (!existsSync(file))
-      refuse(`has the guide ${file.pathname}, which is not there: does the build copy it`);
+      refuse(`has the guide ${file.pathname}, but there is no such file: let the build copy it`);
 }
 
 /** @throws OperatorError if two features define the same name */

@@ -266,7 +266,7 @@ class Connection {
     if (current.phase === 'streaming' && current.response.writableLength === 0)
       logger.warn({
         requestId: requestIdOf(current.response),
-        msg: 'A stream was cut off: its source gave nothing',
+        msg: 'A stream was cut off: its source sent nothing for too long',
       });
     cutOff(socket);
   }

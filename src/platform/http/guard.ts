@@ -7,7 +7,7 @@ const FRAME = /^ {4}at .+:\d+:\d+\)?$/;
 
 const logger = new Logger('Connections');
 const warning = new ThrottledWarning(logger, 'A connection was cut off because a listener failed');
-const forgotten = new ThrottledWarning(logger, 'A promise was forgotten: it failed, and nothing awaits it');
+const forgotten = new ThrottledWarning(logger, 'A promise that nothing awaits has failed');
 let failures = 0;
 
 /** How often a guarded listener or timer has failed since the start. */

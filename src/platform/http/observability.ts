@@ -120,12 +120,12 @@ export class ObservabilityModule implements Observer, OnApplicationShutdown {
     );
     this.durations = metrics.histogram(
       'http_server_request_duration_seconds',
-      'From the headers of a request to the end of its answer, or the first byte of a stream, by operation and status.',
+      'Time from the headers of a request to the end of its answer, or to the first byte of a stream, by operation and status.',
       ['operation', 'status'],
     );
     metrics.gauge(
       'http_server_active_requests',
-      'Requests under way, without probes and without requests whose client is sending or reading.',
+      'Requests under way, except probes and requests whose client is still sending or reading.',
       () => quotas.requests.inUse,
     );
     metrics.gauge(

@@ -150,7 +150,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     const others = await this.database.others();
     const newer = others.find((release) => isNewer(release, RELEASE));
     if (newer) {
-      this.logger.log(`A newer release runs, ${newer}: the schedules are left to it`);
+      this.logger.log(`A newer release (${newer}) is running, so the schedules are left to it`);
       return false;
     }
     const { boss } = this.jobs;

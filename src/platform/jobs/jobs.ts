@@ -218,7 +218,7 @@ export class Jobs implements OnApplicationBootstrap {
     const one = { labels: ['queue'], aggregator: 'max' } as const;
     const each = (name: 'waiting' | 'oldestSeconds') => async () =>
       (await this.backlogs()).map(({ queue, [name]: value }) => ({ labels: { queue }, value }));
-    const help = 'Jobs waiting for a try, the first or a later one, counted every ten seconds.';
+    const help = 'Jobs waiting for their first or a later try, counted every ten seconds.';
     metrics.gauge('petstore_jobs_waiting', help, each('waiting'), one);
     const age = 'Age of the oldest waiting job.';
     metrics.gauge('petstore_jobs_oldest_seconds', age, each('oldestSeconds'), one);

@@ -54,7 +54,7 @@ export function explainListen(error: unknown, { PORT, METRICS_PORT, HOST }: Port
   const isOurs = syscall === 'listen' && (port === PORT || port === METRICS_PORT);
   // If HOST is a name, its look-up may fail.
   if (!isOurs && !(syscall === 'getaddrinfo' && hostname === HOST)) return error;
-  const remedy = `set another with ${port === PORT ? 'PORT' : 'METRICS_PORT'}.`;
+  const remedy = `set another port with ${port === PORT ? 'PORT' : 'METRICS_PORT'}.`;
   if (code === 'EADDRINUSE')
     return new OperatorError(`Port ${port} is taken. Stop what listens there, or ${remedy}`);
   if (code === 'EACCES')

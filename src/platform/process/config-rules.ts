@@ -59,14 +59,14 @@ export const AreListed = (names: () => readonly string[]) =>
 
 /** The rule for a database URL. The message quotes no part of the URL, which may contain the password. */
 const DATABASE_URL =
-  'be a postgresql:// URL with one host, which follows the primary (docs/scaling.md, "Failover"), and # % / ? are written %23 %25 %2F %3F in its user and password';
+  'a postgresql:// URL with one host (for failover, see docs/scaling.md), and with # % / ? in its user and password written as %23 %25 %2F %3F';
 
 /** The URL of a PostgreSQL server. */
-export const DatabaseUrl = () => must(DATABASE_URL, (value) => isDatabaseUrl(String(value)));
+export const DatabaseUrl = () => must(`be ${DATABASE_URL}`, (value) => isDatabaseUrl(String(value)));
 
 /** URLs of PostgreSQL servers, separated by commas. */
 export const DatabaseUrls = () =>
-  must(`${DATABASE_URL}, or several, separated by commas`, every(isDatabaseUrl));
+  must(`be ${DATABASE_URL}, or several such URLs, separated by commas`, every(isDatabaseUrl));
 
 /** Origins (RFC 6454), separated by commas. */
 export const Origins = () =>

@@ -15,7 +15,7 @@ export function discoveryUrl(issuer: string): string {
  */
 export async function fetchDiscovery(issuer: string, signal: AbortSignal): Promise<ProviderFacts> {
   const facts = await fetchJson(discoveryUrl(issuer), signal);
-  if (facts.issuer !== issuer) throw new Error('The document of the identity provider names another issuer.');
+  if (facts.issuer !== issuer) throw new Error('The discovery document names another issuer.');
   return facts;
 }
 
@@ -27,7 +27,7 @@ export function addressIn(facts: ProviderFacts, name: string): URL {
   const address = URL.parse(String(facts[name]));
   const isSafe =
     address?.protocol === 'https:' || address?.protocol === URL.parse(String(facts.issuer))?.protocol;
-  if (!address || !isSafe) throw new Error(`The identity provider has no safe address as its ${name}.`);
+  if (!address || !isSafe) throw new Error(`The identity provider's ${name} is not a safe address.`);
   return address;
 }
 

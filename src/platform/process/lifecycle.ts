@@ -112,7 +112,7 @@ export class OperatorError extends Error {}
 export function requireNode(): void {
   if ('getOrInsertComputed' in Map.prototype) return;
   throw new OperatorError(
-    `The service needs Node 26, and this is ${process.version}. \`npm start\` uses the Node that npm has installed.`,
+    `The service needs Node 26, but this is ${process.version}. \`npm start\` uses the Node 26 that npm has installed.`,
   );
 }
 

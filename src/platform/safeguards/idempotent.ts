@@ -202,7 +202,7 @@ function textOf({ id, serialize }: OperationFacts, value: unknown, status: numbe
   const isBinary = value instanceof StreamableFile || value instanceof Uint8Array;
   if (typeof value !== 'object' || isBinary) {
     const kind = isBinary ? value.constructor.name : typeof value;
-    throw new Error(`${id} is idempotent, and returns a ${kind} instead of an object`);
+    throw new Error(`${id} is idempotent, but returns a ${kind} instead of an object`);
   }
   return serialize && hasBody(status) ? serialize(value).text : JSON.stringify(value);
 }
@@ -247,7 +247,7 @@ export function Idempotent(only?: 'insert'): MethodDecorator {
     MakesDeferred(),
     ApiHeader({
       name: HEADER,
-      description: `Makes a retry safe: under one key, the request is carried out once, and its first answer repeated for ${LIFETIME_HOURS} hours ([guide](/guides/idempotency)).`,
+      description: `Makes a retry safe: under one key, the request is carried out once, and its first answer is repeated for ${LIFETIME_HOURS} hours ([guide](/guides/idempotency)).`,
       required: false,
       schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
     }),

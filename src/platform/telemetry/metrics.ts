@@ -44,7 +44,7 @@ export class Metrics {
     const build = { release: RELEASE, node: process.version };
     this.gauge(
       'petstore_build_info',
-      'Always 1; the running release, and its Node',
+      'Always 1; labels give the running release and Node.js version',
       () => [{ labels: build, value: 1 }],
       { labels: Object.keys(build), aggregator: 'max' },
     );
@@ -89,7 +89,7 @@ export class Metrics {
     const collect = async () => {
       try {
         const figures = await within(READ_MS, Promise.try(read));
-        if (figures === undefined) throw new Error(`That takes more than ${READ_MS} ms.`);
+        if (figures === undefined) throw new Error(`Reading takes more than ${READ_MS} ms.`);
         const values = typeof figures === 'number' ? [{ labels: {}, value: figures }] : figures;
         metric.reset();
         for (const { labels, value } of values) metric.inc(labels, value);
@@ -127,7 +127,7 @@ export class WorkerMetrics {
     const registry = AggregatorRegistry.aggregate([...figures.values()]);
     const answered = new Gauge({
       name: 'petstore_worker_answered',
-      help: 'Whether the figures of a worker are in this scrape, by its process id.',
+      help: 'Whether this scrape has the figures of a worker, by the process id of the worker.',
       labelNames: ['pid'],
       registers: [registry],
     });

@@ -188,8 +188,8 @@ export class EmbeddedPostgres {
     const ours = /\d+/.exec(await this.run(this.binaries.postgres, ['--version']))?.[0];
     if (theirs === ours) return;
     throw new OperatorError(
-      `The data in ${this.path} is of PostgreSQL ${theirs}, and this release brings ${ours}. ` +
-        'Start the release that wrote it, and move the data by pg_dump and pg_restore (docs/operating.md, "Another database").',
+      `The data in ${this.path} was written by PostgreSQL ${theirs}, but this release has PostgreSQL ${ours}. ` +
+        'Start the release that wrote the data, and move the data by pg_dump and pg_restore (docs/operating.md, "Another database").',
     );
   }
 
@@ -257,7 +257,7 @@ export class EmbeddedPostgres {
         if (code === STARTING_UP) deadline = Date.now() + START_MS;
         // Any other refusal by the server itself, such as for a full disk, is permanent.
         else if (severity || Date.now() > deadline)
-          throw explainFailure('takes no connection', message, this.log);
+          throw explainFailure('accepts no connection', message, this.log);
       } finally {
         await client.end().catch(() => {});
       }

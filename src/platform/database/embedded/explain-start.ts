@@ -21,7 +21,7 @@ export function explainStart(error: unknown, folder: string): unknown {
   if (isRefused && isRoot && /^(?:chown|spawn)/.test(syscall)) return staysRoot(message);
   if (syscall.startsWith('spawn'))
     return new OperatorError(
-      `PostgreSQL's program cannot be run: ${message}. PostgreSQL needs glibc, which Alpine lacks, and for root also setpriv. Install them, or ${INSTEAD}.`,
+      `PostgreSQL's program cannot be run: ${message}. PostgreSQL needs glibc, which Alpine lacks, and also setpriv if root starts it. Install what is missing, or ${INSTEAD}.`,
     );
   if (syscall === 'listen' || syscall === 'connect')
     return new OperatorError(
@@ -30,7 +30,7 @@ export function explainStart(error: unknown, folder: string): unknown {
     );
   if (syscall === '' && errcode === undefined) return error;
   return new OperatorError(
-    `The data folder ${folder} cannot be used: ${message}. Start the service as the user who owns it, or choose another with DATA_DIR.`,
+    `The data folder ${folder} cannot be used: ${message}. Start the service as the user who owns it, or choose another folder with DATA_DIR.`,
   );
 }
 

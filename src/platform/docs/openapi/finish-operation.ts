@@ -69,7 +69,7 @@ const NO_PARAMETERS = new Set(['accept', 'authorization', 'content-type']);
 const LAST_EVENT = {
   name: 'Last-Event-ID',
   required: false,
-  description: 'Id of the last event that the client received: the service sends the later events first.',
+  description: 'Id of the last event that the client received: the service first sends those after it.',
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]+$' },
 };
 
@@ -95,7 +95,7 @@ const SUCCESS: Record<string, string> = {
   201: 'Created.',
   202: 'Accepted: stored, and processed later.',
   204: 'Done. The response has no body.',
-  206: 'The part that `Range` requests.',
+  206: 'The part that the `Range` header asks for.',
   304: 'The client has the current answer (`If-None-Match`): the response has no body.',
 };
 

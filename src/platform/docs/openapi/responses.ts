@@ -61,7 +61,7 @@ export const HEADERS = {
     'How many requests (`q`) are allowed within how many seconds (`w`).',
     '"auth";q=20;w=60',
   ),
-  Link: text('Address of the next page (`rel="next"`); absent on the last one.', NEXT),
+  Link: text('Address of the next page (`rel="next"`); absent on the last page.', NEXT),
   'WWW-Authenticate': always('The authentication scheme to use.', 'Bearer realm="petstore"'),
   'Retry-After': always('Seconds to wait before trying again.', 1, { type: 'integer', minimum: 1 }),
   Deprecation: always(`${DEPRECATION[0]}.`, DEPRECATION[1]),
@@ -77,7 +77,7 @@ export const HEADERS = {
     '</v1/pets>; rel="successor-version"',
   ),
   Pages: always(
-    'The operation to use instead (`rel="successor-version"`); before the last page, also the address of the next one (`rel="next"`).',
+    'The operation to use instead (`rel="successor-version"`); on all pages but the last, also the address of the next page (`rel="next"`).',
     `</v2/pets>; rel="successor-version", ${NEXT}`,
   ),
 };

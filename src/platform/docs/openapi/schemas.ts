@@ -122,7 +122,7 @@ export function namePage(
   const names = new Set(parameters.map((parameter) => parameter.name));
   const chosen = ['sort', 'order'].filter((key) => names.has(key)).map((key) => `\`${key}\``);
   document.components!.schemas![name] = {
-    description: `One page, ${chosen.length > 0 ? `in the order of ${chosen.join(' and ')}` : sorted}.`,
+    description: `One page, ${chosen.length > 0 ? `in the order chosen by ${chosen.join(' and ')}` : sorted}.`,
     ...page,
   } as never;
   return { $ref: `#/components/schemas/${name}` };

@@ -8,7 +8,7 @@ const LINKS = [
   ['~/guides', 'Guides', 'Keys, pages, retries, errors: a two-minute read each, with samples that work.'],
   ['~/reference', 'Reference', 'Every operation with its fields, examples and errors, to read.'],
   ['~/docs', 'Swagger UI', 'Every operation, to try out in the browser.'],
-  ['~/openapi.json', 'OpenAPI, JSON', 'The contract, version 3.1, for generators of clients and for tests.'],
+  ['~/openapi.json', 'OpenAPI, JSON', 'The contract, OpenAPI 3.1, for client generators and tests.'],
   ['~/openapi.yaml', 'OpenAPI, YAML', 'The same document as YAML, easier to read and to compare.'],
   ['~/health/ready', 'Health', 'Whether this service can answer.'],
 ];
