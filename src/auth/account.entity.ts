@@ -12,7 +12,7 @@ export class Account {
   @Column('text')
   email!: string;
 
-  /** Argon2id in the PHC string format; only selected by name. */
+  /** Argon2id in the PHC string format; read only by queries that name the column. */
   @Column('text', { name: 'password_hash', select: false, comment: 'secret' })
   passwordHash!: string;
 

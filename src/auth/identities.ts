@@ -21,7 +21,7 @@ type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 
 const TAKEN = violation(AccountIdentity, 'account_identities_pkey', 'account_exists');
 
-/** The accounts of subjects of an identity provider, one for each. */
+/** The accounts of an identity provider's subjects, one per subject. */
 @Injectable()
 export class Identities {
   constructor(
@@ -61,7 +61,7 @@ export class Identities {
     return (await this.identities.countBy({ accountId })) > 0;
   }
 
-  /** Frees the subject of an account for another one, in the open transaction. */
+  /** Frees the subject of an account for another account, in the open transaction. */
   async forget(accountId: string): Promise<void> {
     await this.transactions.manager.delete(AccountIdentity, { accountId });
   }

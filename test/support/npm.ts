@@ -131,7 +131,7 @@ export function postgresOn(folder: string): number[] {
   const found = all
     .filter((line) => line.includes(folder))
     .map((line) => line.trim().split(/\s+/, 2).map(Number) as [pid: number, parent: number]);
-  // A process that the server has just forked still has its arguments.
+  // A process that the server has just forked still has the server's arguments.
   const pids = new Set(found.map(([pid]) => pid));
   return found.flatMap(([pid, parent]) => (pids.has(parent) ? [] : [pid]));
 }
