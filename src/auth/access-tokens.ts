@@ -11,7 +11,7 @@ export interface TokenFacts {
   subject: string;
   /** Undefined unless the issuer has verified the email. */
   email?: string;
-  /** The permissions of the token, which its account must have too. */
+  /** The token's permissions, which the account must have too. */
   permissions: ReadonlySet<string>;
   /** Milliseconds since 1970. */
   expiresAt: number;
@@ -95,7 +95,7 @@ export class AccessTokens {
    */
   private requireAccessToken(claims: JWTPayload, type: string | undefined, permissions: unknown): void {
     if (type !== undefined && ACCESS_TOKEN.test(type)) return;
-    // A token has the type that it names (RFC 8725, 3.11).
+    // A token that names another type is of that type (RFC 8725, 3.11).
     if (type !== undefined && !ANY_TOKEN.test(type)) throw refusal('it is of another type');
     const kind = claims.typ ?? claims.token_use;
     if (KINDS.has(kind)) return;

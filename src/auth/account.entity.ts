@@ -16,7 +16,7 @@ export class Account {
   @Column('text', { name: 'password_hash', select: false, comment: 'secret' })
   passwordHash!: string;
 
-  /** Permissions of its keys; null for all. */
+  /** Permissions that the account's keys can have; null for all. */
   @Column('text', { array: true, nullable: true })
   permissions!: string[] | null;
 

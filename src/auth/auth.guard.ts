@@ -57,7 +57,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 
 /**
  * Authenticates and authorizes every request: checks the key and its permissions, then the sunset of the operation.
- * Unless an operation is `@Public()`, credentials are checked before all else in the request; the body is read after all guards.
+ * Unless an operation is `@Public()`, credentials are checked before the rest of the request; the body is read after all guards.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
@@ -156,7 +156,7 @@ export class AuthGuard implements CanActivate {
   }
 }
 
-/** The subjects that a sign-up or log-in counts for: its address, then its account, if an account can have that email. */
+/** The subjects that a sign-up or log-in counts for: its address, then its account, if the email can be an account's. */
 export function limitSubjects(
   what: 'sign-up' | 'log-in',
   request: Request,

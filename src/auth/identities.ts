@@ -32,7 +32,7 @@ export class Identities {
     @Optional() private readonly tokens?: AccessTokens,
   ) {}
 
-  /** Whether a bearer token is an access token of the identity provider: it has three parts; an API key has one. */
+  /** Whether a bearer token is an access token of the identity provider: such a token has three parts, an API key one. */
   isToken(token: string): boolean {
     return this.tokens !== undefined && token.split('.', 4).length === 3;
   }

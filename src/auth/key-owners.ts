@@ -117,7 +117,7 @@ export class KeyOwners {
   }
 
   /**
-   * Call after a change of keys, or of permissions of their account, is committed: the change takes effect at once in this
+   * Call once a change of keys, or of their account's permissions, is committed: the change takes effect at once in this
    * process, and within a second in every other one.
    */
   forget(accountId: string): void {

@@ -15,7 +15,7 @@ export function newSecret(prefix: Prefix): string {
   return prefix + random + checksum(random);
 }
 
-/** Whether a value has the form of such a secret, so that a mistyped one costs no query. */
+/** Whether a value has the form of such a secret, so that a mistyped secret costs no query. */
 export function isSecret(prefix: Prefix, value: unknown): value is string {
   if (typeof value !== 'string' || !value.startsWith(prefix)) return false;
   const [, random, sum] = AFTER_PREFIX.exec(value.slice(prefix.length)) ?? [];

@@ -87,7 +87,7 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
 }
 
 /**
- * Deletes failed jobs, by default of all ids and queues; returns their ids. Their messages stay `failed`.
+ * Deletes failed jobs, by default of all ids and queues; returns their ids. Messages of dropped jobs stay `failed`.
  * @param again queues the jobs as new: pg-boss's `retry` would give them a single try
  */
 function takeFailed(

@@ -22,7 +22,7 @@ export class Told {
     readonly key: string,
   ) {}
 
-  /** Status of a list with a key, and the names in it. */
+  /** Lists animals with a key; returns the status, and the names in the list. */
   async listPets(key = this.key): Promise<{ status: number; names: string[] }> {
     const response = await fetch(`${this.api}/pets`, { headers: { Authorization: `Bearer ${key}` } });
     const pets = (response.ok ? await response.json() : []) as { name: string }[];
@@ -149,7 +149,7 @@ export function endRuns(): void {
   for (const run of runs.splice(0)) run.signalGroup('SIGKILL');
 }
 
-/** Stops the databases still running on the folders of `newFolder`, and removes these. */
+/** Stops the databases still running on the folders of `newFolder`, and removes the folders. */
 export async function removeFolders(): Promise<void> {
   for (const folder of folders.splice(0)) {
     signalPostgresOn(folder, 'SIGQUIT');

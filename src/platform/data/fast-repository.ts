@@ -106,7 +106,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /**
    * Changes one row in a transaction: finds and locks the row, lets `work` set its properties, and saves the
-   * changed ones. Each of several concurrent changes sees the result of the one before.
+   * changed ones. Of several concurrent changes, each sees the result of the previous change.
    * @throws ApiError with the code `missing` if no row has these values, and any error of `work`
    */
   async changeRow(where: Where<Entity>, missing: ErrorCode, work: (row: Entity) => unknown): Promise<Entity> {

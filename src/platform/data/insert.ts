@@ -20,7 +20,7 @@ export interface Requirement extends Part {
   readonly otherwise: () => Promise<never>;
 }
 
-/** A command that refers to the new row, which its SQL calls `made`. */
+/** A command that refers to the new row, under the name `made` in the command's SQL. */
 export interface Belonging {
   readonly of: (made: Shape) => Part;
 }

@@ -115,7 +115,7 @@ export class Transactions {
 
   /**
    * Does the work of a transaction up to its COMMIT. After an ignored failure, PostgreSQL answers COMMIT with a ROLLBACK,
-   * which neither `pg` nor TypeORM treats as a failure. So a last statement, which does fail, is sent together with COMMIT.
+   * which neither `pg` nor TypeORM treats as a failure. So a statement that fails in this case is sent with COMMIT.
    */
   private async work<T>(
     manager: EntityManager,
