@@ -29,7 +29,7 @@ export class Database {
   private constructor(
     readonly url: string,
     private readonly client: Client,
-    /** Process id of the parent of the connections' processes; undefined if the server is on another machine. */
+    /** Process id of the postmaster, PostgreSQL's parent process; undefined if it runs on another machine. */
     readonly postmaster: number | undefined,
     readonly version: string,
     private readonly remove: () => Promise<void>,
@@ -73,7 +73,7 @@ export class Database {
     await this.settle();
   }
 
-  /** Adds animals. @param status SQL of the status of the `i`th */
+  /** Adds animals. @param status SQL for the status of animal `i` */
   async addPets(count: number, status: string): Promise<Supply> {
     const { rows } = await this.client.query(
       `WITH added AS (

@@ -15,7 +15,7 @@ interface Answer {
   status: number;
   headers: Record<string, string | null>;
   body: unknown;
-  /** Whether the answer repeats the previous one under its key, byte for byte. */
+  /** Whether the answer repeats, byte for byte, the previous answer under the same key. */
   isReplay: boolean;
 }
 

@@ -8,7 +8,7 @@ import { createKey, type RunningServer, type ServerName, SERVERS, startServer, s
 import { summarize } from './summary.js';
 import { provenance } from './table.js';
 
-/** The load of every kind on every server before the first measurement, so that V8 has compiled the code. */
+/** The load of each operation on each server before the first measurement, so that V8 has compiled the code. */
 const WARM_UP = { connections: 16, rounds: 2 };
 
 // Short rounds, so that other load on the machine affects all servers equally.

@@ -32,7 +32,7 @@ export class Bench {
     private readonly key: string,
   ) {}
 
-  /** Measures all servers of an operation under one load, in turn in each round, each after a warm-up. */
+  /** Measures all servers of an operation under the same load: in every round, one by one, after a warm-up. */
   async compare(
     all: RunningServer[],
     operation: OperationName,

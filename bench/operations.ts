@@ -39,11 +39,11 @@ const STATUSES = [undefined, 'available', 'pending', 'sold'];
 /** 70 % first pages, 20 % animals, 10 % new animals. */
 const MIX = ['list', 'list', 'get', 'list', 'list', 'create', 'list', 'get', 'list', 'list'] as const;
 
-/** The service and the peer without idempotency keys: reads, and the simplest write. */
+/** For reads and the simplest write: the service, and the peer without idempotency keys. */
 const PLAIN: ServerName[] = ['service', 'http'];
 /** The service and the peers that keep the service's promises about writes. */
 const KEEPING: ServerName[] = ['service', 'transaction', 'statement'];
-/** Without a key, both peers send the same statement. */
+/** For writes without a key: one peer suffices, as both send the same statement. */
 const UNKEYED: ServerName[] = ['service', 'statement'];
 
 const randomId = () => 1 + Math.floor(Math.random() * PETS);

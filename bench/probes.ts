@@ -80,7 +80,7 @@ export function probes(own: Own): Probe[] {
     ...PET_IDS.map((id) => get(`/v1/pets/${id}`)),
     ...NEW_PETS.map(pet),
     ...MESSAGES.map(message),
-    // The animal is reserved for the second request.
+    // By the second request, the animal is already reserved.
     ...[own.pets.first, own.pets.first, 987_654_321, 'luna', undefined].map(order),
     { ...pet('{"name":"Luna","categoryId":2}'), headers: { 'Content-Type': 'text/plain' } },
     { ...get('/v1/pets/1'), headers: { Authorization: '' } },

@@ -18,7 +18,7 @@ export function provenance(postgres: string): string {
   return `${date}, commit ${commit()}, ${machine}, Node ${process.versions.node}, ${postgres}`;
 }
 
-/** A number without decimals; a dash if the platform has none. */
+/** A number without decimals; a dash if the platform does not report the figure. */
 export function whole(number: number): string {
   return Number.isNaN(number) ? '–' : Math.round(number).toLocaleString('en');
 }

@@ -34,7 +34,7 @@ export function forgetPeak(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5');
   } catch {
-    // The peak is then that since the start.
+    // Then `peakOf` returns the peak since the process started.
   }
 }
 

@@ -9,14 +9,14 @@ const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 /** The list of features of the service in the working directory. */
 const LIST = 'src/features.ts';
 
-/** The features that others are copies of, each with the time of its migration. */
+/** The examples that new features are copies of, each with the time of its migration. */
 const PLAIN = { name: 'vets', time: '1800000000000' };
 const OWNED = { name: 'appointments', time: '1800000000001' };
 
 export interface FeatureOptions {
   /** Copies the example whose rows belong to an account. */
   owned?: boolean;
-  /** The name of one row, if it is not the singular that the name has by itself. */
+  /** The name of one row, unless it is the singular derived from the feature's name. */
   singular?: string;
 }
 
@@ -33,7 +33,7 @@ export async function addFeature(
   if (!existsSync(LIST)) refuse(`There is no ${LIST} here: run this in the folder of a service.`);
   requireUnused(names);
   const files = copyOf(owned ? OWNED : PLAIN, names);
-  // The last one, so that the service never lists what is not there.
+  // Written last, so that the service never lists a feature that does not exist.
   files.set(LIST, await withModule(readFileSync(LIST, 'utf8'), names));
   const formatted = await Promise.all(
     Array.from(files, async ([path, text]) => [path, await format(path, text)] as const),
@@ -42,7 +42,7 @@ export async function addFeature(
   return { written: [...files.keys()], singular: names.one.words };
 }
 
-/** @throws Refusal if files, the table, or what the OpenAPI document names are there already */
+/** @throws Refusal if the files, the table, or names for the OpenAPI document exist already */
 function requireUnused({ many, one }: Names): void {
   const taken = (what: string) => refuse(`"${many.kebab}" cannot be added: there is already ${what}.`);
   for (const path of [`src/${many.kebab}`, `test/${many.kebab}.test.ts`]) if (existsSync(path)) taken(path);
@@ -88,8 +88,8 @@ function copyOf(example: typeof PLAIN, names: Names): Map<string, string> {
 }
 
 /**
- * How an example spells its name, the longer spellings first, each with that of another name. The names of the examples are
- * no other words there, so the places around them tell which spelling is meant.
+ * How an example spells its name, the longer spellings first, each with the same spelling of another name. In an example, its
+ * name has no other meaning, so the text around the name tells which spelling is meant.
  */
 function spellingsIn(example: Names, names: Names): [string, string][] {
   return (['many', 'one'] as const).flatMap((number) => {
@@ -111,7 +111,7 @@ function spellingsIn(example: Names, names: Names): [string, string][] {
   });
 }
 
-/** The current time, or later: after the existing migrations. */
+/** The current time, or a later time that follows the existing migrations. */
 function newTime(): string {
   const times = globSync('src/**/migrations/*.ts').map((path) => Number(/(\d{13})-/.exec(path)?.[1] ?? 0));
   return String(Math.max(Date.now(), ...times.map((time) => time + 1)));
@@ -139,7 +139,7 @@ async function withModule(text: string, { many }: Names): Promise<string> {
   return `${imports}${text.slice(head, end - 1)}${comma}  ${many.pascal}Module,\n${text.slice(end - 1)}`;
 }
 
-/** A text in the format of the service, if that has prettier. */
+/** A text formatted as in the service, if the service has prettier. */
 async function format(path: string, text: string): Promise<string> {
   const prettier = await import('prettier').catch(() => undefined);
   if (!prettier || !(await prettier.getFileInfo(path)).inferredParser) return text;

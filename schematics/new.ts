@@ -23,7 +23,7 @@ await main(async () => {
     writeFileSync(join(path, file), text, { mode: file === '.ci/run' ? 0o755 : 0o644 });
   }
   mkdirSync(join(path, 'vendor'));
-  // The package is built; its scripts need development packages.
+  // Without scripts: the package is built already, and its scripts need development packages.
   npm(path, 'pack', PACKAGE, '--ignore-scripts', '--pack-destination', 'vendor');
   const steps = ['install --include=dev', 'run new:feature -- visits --owned', 'run openapi', 'run format'];
   if (installs) for (const step of steps) npm(path, ...step.split(' '));

@@ -20,7 +20,7 @@ export function repositoryFiles(name: string, manifest: Manifest): Map<string, s
     petstore: { features: 'dist/features.js' },
     scripts: {
       prepare: 'npm run build',
-      // In a workspace, npm installs packages further up.
+      // In a workspace, npm installs packages in a parent folder.
       prebuild: `node -e "try { require.resolve('@nestjs/cli/package.json') } catch { console.error('${hint}'); process.exit(1) }"`,
       build: 'nest build',
       start: 'MALLOC_ARENA_MAX=1 exec node dist/main.js',

@@ -8,7 +8,7 @@ type Spellings = Record<'kebab' | 'snake' | 'camel' | 'pascal' | 'words', string
 /** The names of a feature and of one of its rows. */
 export type Names = Record<'many' | 'one', Spellings>;
 
-// PostgreSQL cuts names after 63 bytes, and those of indexes are 25 longer than those of tables.
+// PostgreSQL cuts names after 63 bytes, and index names are 25 bytes longer than table names.
 const NAME = /^(?=.{2,36}$)[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*$/;
 
 /**
@@ -36,10 +36,10 @@ function spellingsOf(kebab: string): Spellings {
   return { kebab, snake: kebab.replaceAll('-', '_'), camel, pascal, words };
 }
 
-/** The globals of JavaScript itself, without those of Node, which a class of a feature may hide. */
+/** The globals of JavaScript itself; those of Node are left out, as a feature's class may hide them. */
 const BUILT_IN = new Script('globalThis').runInNewContext() as object;
 
-/** Reserved words of PostgreSQL, a table of TypeORM, and what services call their own. */
+/** Reserved words of PostgreSQL, a table of TypeORM, and names that services use themselves. */
 const RESERVED = new Set(
   (
     'all analyse analyze and any array as asc asymmetric authorization binary both case cast check collate collation column ' +

@@ -7,7 +7,7 @@ const DOES = [
   '<!-- with submitMessage -->Submit messages.<!-- /with -->',
 ].join(' ');
 
-/** The texts of the OpenAPI document and the front door about the whole service; each feature describes its operations. */
+/** Texts about the whole service, for the OpenAPI document and the start page; each feature describes its operations. */
 export const PRODUCT: ProductFacts = {
   title: 'Pet Store API',
   version: '1.0.0',

@@ -5,7 +5,7 @@ import { StoreModule } from './store/store.module.js';
 
 /** The features of the product. */
 export const FEATURES = [
-  // In the order that they have in the OpenAPI document.
+  // In the order of the OpenAPI document.
   PetsModule,
   CategoriesModule,
   StoreModule,

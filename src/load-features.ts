@@ -21,7 +21,7 @@ export interface Parts {
   readonly product: Partial<ProductFacts>;
 }
 
-/** Loads the features of a service, which `features.run` starts. @throws OperatorError if they conflict */
+/** Loads the features of a service; start the service inside `features.run`. @throws OperatorError if they conflict */
 export async function loadParts(options: PetstoreOptions = {}): Promise<Parts> {
   const { features = [], without, product = {} } = options;
   const { Features } = await import('./platform/features/index.js');

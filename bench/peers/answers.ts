@@ -31,7 +31,7 @@ export const storedColumns = (hash: string) => `status, headers, body, request_h
 
 const texts = new Map<Kind, string>();
 
-/** Writes by one statement, in the open transaction or in its own. */
+/** The one statement of a write, for an open transaction or for a transaction of its own. */
 export function statementOf({ kind, values }: Write): Statement {
   let text = texts.get(kind);
   if (!text) texts.set(kind, (text = `WITH ${kind.queries()} ${selection(kind)}`));

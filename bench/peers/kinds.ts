@@ -118,7 +118,7 @@ const PLACE: Kind = {
       WHERE pets.id = $5 AND NOT EXISTS (SELECT FROM made))`,
 };
 
-/** Changes the order only in the state that the statement has read, so the tag of that state is valid. */
+/** Changes the order only if it is still in the state that the statement read: the tag of that state is then valid. */
 const MOVE: Kind = {
   name: 'move',
   status: 200,
@@ -156,7 +156,7 @@ export function place(by: Caller, petId: string, base: string): Write {
   return { kind: PLACE, values: [...columnsOf(by), petId], base, refusal: notTaken };
 }
 
-/** @param tags of the states that may be changed; undefined for any state */
+/** @param tags the ETags of the states that the client accepts; undefined if it accepts any state */
 export function move(by: Caller, id: string, status: OrderStatus, tags: string[] | undefined): Write {
   const from = FROM[status];
   const values = [...columnsOf(by), id, status, from, tags ?? null, PET_STATUS[status] ?? null];

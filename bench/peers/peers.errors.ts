@@ -1,7 +1,7 @@
 import { PLATFORM_ERRORS } from '../../src/platform/api/platform.errors.js';
 import { withRegistry } from '../../src/platform/api/registry.js';
 
-// The features' own declarations would load the platform into the peer.
+// Copies: the features' own declarations would load the platform into the peer.
 const ERRORS = {
   pet_not_found: { status: 404, meaning: '' },
   pet_not_available: { status: 409, meaning: '' },

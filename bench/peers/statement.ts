@@ -24,7 +24,7 @@ const texts = new Map<Kind, string>();
 
 await serveWrites(keepInStatement);
 
-/** One statement. An answer that is stored between its snapshot and its lock makes its INSERT fail. */
+/** Writes by one statement. Its INSERT fails if an answer is stored between the snapshot and the lock. */
 async function keepInStatement(write: Write, keyed: KeyedRequest): Promise<Answer> {
   for (;;) {
     const row = await ask(statementOf(write, keyed));

@@ -28,7 +28,7 @@ const STORE = {
     VALUES ($1, $2, $3, $4, $5, $6)`,
 };
 
-// `pipeline` sends a statement together with the previous one if it does not need that one's answer.
+// `pipeline` sends a statement together with the previous one if it does not need the previous answer.
 pool.on('connect', (client) => Object.assign(client, { pipeline: true }));
 await serveWrites(keepInTransaction);
 

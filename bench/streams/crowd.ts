@@ -10,7 +10,7 @@ export interface Doing {
   from: string[];
   /** The request without its body. */
   head: string;
-  /** The size of the body; sent at once, or `perSecond` bytes a second. */
+  /** The size of the body, which is sent at once, or at `perSecond` bytes a second. */
   body?: { bytes: number; perSecond?: number };
   /** Whether a client repeats the request after each answer. */
   again?: boolean;
@@ -45,7 +45,7 @@ export class Crowd {
 
 if (!isMainThread && workerData?.doing) run(workerData as { doing: Doing; shared: BigInt64Array });
 
-/** Clients that connect at the same moment; the next of them connect 10 ms later. */
+/** Number of clients that connect at the same moment; the next group connects 10 ms later. */
 const AT_ONCE = 20;
 
 function run({ doing, shared }: { doing: Doing; shared: BigInt64Array }): void {

@@ -30,7 +30,7 @@ const HEAD = [
 interface Scene {
   what: string;
   doing: Omit<Doing, 'port'>[];
-  /** Called every second meanwhile. */
+  /** Called every second while the crowds run. */
   meanwhile?: (url: string) => Promise<unknown>;
   /** Whether the measurement ends with the last answer; if so, no clients request lists. */
   isOnce?: boolean;
@@ -64,7 +64,7 @@ function start(): Promise<RunningServer> {
 /** @param key of the account of lists and of the counted uploads */
 function scenesWith(key: string, other: string): Scene[] {
   const credentials = { Authorization: `Bearer ${other}` };
-  /** A number of clients, reduced to the share of `--share`. */
+  /** A number of clients, reduced to the share that `--share` gives. */
   const of = (count: number) => Math.max(1, Math.round(count * Number(values.share)));
   const named = (count: number) => of(count).toLocaleString('en');
   const head = (as: string, method: string, path: string, more = '') =>

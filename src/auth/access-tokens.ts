@@ -5,13 +5,13 @@ import { isEmailAddress, isPermission, isPlainText } from '../platform/api/index
 import { IssuerKeys } from './issuer-keys.js';
 import { unauthorized } from './granted.js';
 
-/** The facts of an access token about its subject. */
+/** What an access token states about its subject. */
 export interface TokenFacts {
   issuer: string;
   subject: string;
-  /** Only if the issuer has verified it. */
+  /** Undefined unless the issuer has verified the email. */
   email?: string;
-  /** The permissions of the token, which its account must have too. */
+  /** The token's permissions, which the account must have too. */
   permissions: ReadonlySet<string>;
   /** Milliseconds since 1970. */
   expiresAt: number;
@@ -29,15 +29,15 @@ const ALGORITHMS = [
 ];
 /** RFC 9068, 2.1. */
 const ACCESS_TOKEN = /^(?:application\/)?at\+jwt$/i;
-/** The type that many issuers use instead, as in their ID tokens. */
+/** The type that many issuers give access tokens instead, as they do ID tokens. */
 const ANY_TOKEN = /^(?:application\/)?jwt$/i;
 /** Values of the claims of Keycloak (`typ`) and Amazon (`token_use`) for access tokens. */
 const KINDS = new Set<unknown>(['Bearer', 'access']);
 /** Claims of ID tokens (OpenID Connect Core 1.0, 2 and 3.3.2.11). */
 const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
-/** Claims of access tokens that ID tokens lack, by RFC 9068, 2.2.3, and as Microsoft and Okta name it. */
+/** The claim that only access tokens have: its name in RFC 9068, 2.2.3, and at Microsoft and Okta. */
 const ACCESS_TOKEN_CLAIMS = ['scope', 'scp'];
-/** The claim with the client, by RFC 9068, as OpenID Connect, Okta and Microsoft name it. */
+/** The claim with the client: its names in RFC 9068 and OpenID Connect, at Okta and at Microsoft. */
 const CLIENT = ['client_id', 'azp', 'cid', 'appid'];
 
 /** Verifies the access tokens of one issuer: JWT by RFC 9068, checked by RFC 8725. */
@@ -58,7 +58,7 @@ export class AccessTokens {
     this.permissionsClaim = OIDC_PERMISSIONS_CLAIM;
   }
 
-  /** @throws ApiError `invalid_token`, or `service_unavailable` if the keys of the issuer are needed and it is away */
+  /** @throws ApiError `invalid_token`, or `service_unavailable` if the issuer's keys are needed and the issuer is away */
   async read(token: string): Promise<TokenFacts> {
     if (token.length > MAX_BYTES) throw unauthorized('invalid_token');
     try {
@@ -89,13 +89,13 @@ export class AccessTokens {
   }
 
   /**
-   * Refuses an ID token, which identifies a user to one client. A type from the issuer decides. Without a type, the claims
-   * decide: an ID token may have the claim of the permissions too, such as Microsoft's `roles`, but its audience is its
+   * Refuses an ID token, which identifies a user to one client. The token's type decides. Without a type, the claims decide:
+   * an ID token may have the claim with the permissions too, such as Microsoft's `roles`, but its audience is its
    * client.
    */
   private requireAccessToken(claims: JWTPayload, type: string | undefined, permissions: unknown): void {
     if (type !== undefined && ACCESS_TOKEN.test(type)) return;
-    // A token has the type that it names (RFC 8725, 3.11).
+    // A token that names another type is of that type (RFC 8725, 3.11).
     if (type !== undefined && !ANY_TOKEN.test(type)) throw refusal('it is of another type');
     const kind = claims.typ ?? claims.token_use;
     if (KINDS.has(kind)) return;

@@ -52,8 +52,8 @@ export class AccountChanges {
   }
 
   /**
-   * Closes an account: erases its personal data, revokes its keys, and runs the steps of `AccountClosing`. These run first:
-   * if they take longer than a request may, the next request continues or waits for them.
+   * Closes an account: erases its personal data, revokes its keys, and runs the steps of `AccountClosing`. The steps run
+   * first: if they take longer than a request may, the next request continues or waits for them.
    */
   close(by: Caller): Promise<void> {
     const { accountId } = by;
@@ -70,7 +70,7 @@ export class AccountChanges {
     await this.apiKeys.changing(by, async () => {
       await this.closing.run(by);
       await this.apiKeys.removeAll(accountId);
-      // A subject that closes its account may open another one; after an operator has closed the account, it may not.
+      // A subject may open another account after closing its own, but not after an operator has closed it.
       if (!by.isOperator) await this.identities.forget(accountId);
       // No email has a space, so nobody can sign up with this one.
       const email = `closed account ${accountId}`;
@@ -82,7 +82,7 @@ export class AccountChanges {
   }
 
   /**
-   * Clears rows that the account's keys added through other instances in their last second. A job that an earlier release
+   * Clears rows that the account's keys, in their last second, added through other instances. A job that an earlier release
    * queued contains the whole caller, also the address, which the audit log must not get.
    */
   @HandlesJob(CLEAR, { runsInEveryRole: true })

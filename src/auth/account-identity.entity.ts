@@ -1,7 +1,7 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.entity.js';
 
-/** The subject of an account at an identity provider. After an operator closes the account, the row keeps the subject from getting another. */
+/** The subject of an account at an identity provider. After an operator closes the account, the row keeps the subject from getting another account. */
 @Entity('account_identities')
 @Index('account_identities_account_id_idx', ['accountId'])
 export class AccountIdentity {

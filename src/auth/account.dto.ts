@@ -47,7 +47,7 @@ export class AccountDto {
   createdAt!: Date;
 }
 
-/** An account in the list of a command. */
+/** An account as a command lists it. */
 export class ListedAccountDto extends AccountDto {
   @TextField({ description: 'The issuer of the identity provider.', max: 1_000, optional: true })
   issuer?: string;
@@ -69,7 +69,7 @@ export class CurrentAccountDto extends AccountDto {
   permissions!: string[];
 }
 
-/** An invitation in the output of a command. Its code is shown once, beside it. */
+/** An invitation in the output of a command. The command that creates it also shows the code, once. */
 export class InvitationDto {
   @Int64Field({ description: 'Identifier of the invitation.', example: 7 })
   id!: string;

@@ -12,11 +12,11 @@ export class Account {
   @Column('text')
   email!: string;
 
-  /** Argon2id in the PHC string format; only selected by name. */
+  /** Argon2id in the PHC string format; read only by queries that name the column. */
   @Column('text', { name: 'password_hash', select: false, comment: 'secret' })
   passwordHash!: string;
 
-  /** Permissions of its keys; null for all. */
+  /** Permissions that the account's keys can have; null for all. */
   @Column('text', { array: true, nullable: true })
   permissions!: string[] | null;
 

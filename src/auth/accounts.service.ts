@@ -57,7 +57,7 @@ export class AccountsService {
     return this.accounts.findRow({ id });
   }
 
-  /** @throws ApiError `invalid_credentials` if it has been closed since its password was checked */
+  /** @throws ApiError `invalid_credentials` if the account has been closed since its password was checked */
   async get(id: string): Promise<Account> {
     return requireOpen(await this.accounts.findRow({ id }));
   }

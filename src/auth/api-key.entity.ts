@@ -2,7 +2,7 @@ import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, Unique } fr
 import { IdColumn } from 'petstore/platform';
 import { Account } from './account.entity.js';
 
-/** A key of an account, of which only the hash is stored. */
+/** A key of an account. Only the hash of the key is stored. */
 @Entity('api_keys')
 @Unique('api_keys_hash_key', ['hash'])
 @Index('api_keys_account_id_id_idx', ['accountId', 'id'])
@@ -23,7 +23,7 @@ export class ApiKey {
   @Column({ type: 'bytea', comment: 'secret' })
   hash!: Buffer;
 
-  /** Permissions of the key, which its account must have too; null for all of the account. */
+  /** The key's permissions, which the account must have too; null for all permissions of the account. */
   @Column('text', { array: true, nullable: true })
   permissions!: string[] | null;
 

@@ -114,7 +114,7 @@ export class ApiKeysService {
     });
   }
 
-  /** Does not wait for other changes of the account, as the key may have leaked. @throws ApiError `missing` */
+  /** Revokes a key without waiting for other changes of its account: the key may have leaked. @throws `missing()` */
   async revoke(by: Caller, id: string, missing = () => new ApiError('api_key_not_found')): Promise<void> {
     await this.transactions.run(async () => {
       if (!(await this.remove(by.accountId, id))) throw missing();

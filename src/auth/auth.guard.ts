@@ -44,7 +44,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
     return (await this.owners.find(key, actor)) ?? false;
   }
 
-  /** The owner of a key, or null. Passport sees only the header: its strategy would also read the query and the body. */
+  /** The owner of a key, or null. Passport gets only the header: its strategy would also read the query and the body. */
   findOwner(authorization: string, actor: Actor): Promise<KeyOwner | null> {
     const request = { headers: { authorization }, actor };
     return new Promise((resolve, reject) => {
@@ -57,7 +57,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, 'bearer') {
 
 /**
  * Authenticates and authorizes every request: checks the key and its permissions, then the sunset of the operation.
- * An operation without `@Public()` checks credentials before anything else in the request; the body is read after all guards.
+ * Unless an operation is `@Public()`, credentials are checked before the rest of the request; the body is read after all guards.
  */
 @Injectable()
 export class AuthGuard implements CanActivate {
@@ -99,8 +99,8 @@ export class AuthGuard implements CanActivate {
   };
 
   /**
-   * Checks the key or password again after a late body: it may have been revoked or changed meanwhile, or the account
-   * closed.
+   * Checks the key or password again after a late body: meanwhile, the key may have been revoked, the password
+   * changed, or the account closed.
    */
   private async checkAgain(request: AuthenticatedRequest, response: Response): Promise<void> {
     const { accountId } = request;
@@ -132,7 +132,7 @@ export class AuthGuard implements CanActivate {
   private async askPassport(request: AuthenticatedRequest, response: Response, key: string): Promise<true> {
     const owner = await this.bearer.findOwner(`Bearer ${key}`, callerOf(request));
     if (!owner) throw unauthorized('invalid_api_key');
-    // The second check of a request, after a late body, does not count.
+    // The second check of a request, after a late body, does not count towards the limit.
     if (request.accountId === undefined)
       await this.keyLimiter.consume([owner.keyId ?? `account ${owner.accountId}`], response);
     return admit(request, owner);
@@ -156,7 +156,7 @@ export class AuthGuard implements CanActivate {
   }
 }
 
-/** The subjects that a sign-up or log-in counts for: its address, then its account, if an account can have that email. */
+/** The subjects that a sign-up or log-in counts for: its address, then its account, if the email can be an account's. */
 export function limitSubjects(
   what: 'sign-up' | 'log-in',
   request: Request,
@@ -167,7 +167,7 @@ export function limitSubjects(
   return normal === null ? [from] : [from, `${what} as ${normal}`];
 }
 
-/** @throws ApiError `request_timeout` if the client has disconnected or the deadline has passed: nothing may change */
+/** @throws ApiError `request_timeout` if the client has disconnected or the deadline has passed: then nothing may change */
 function openExchange(response: Response): Exchange {
   const exchange = Exchange.of(response)!;
   if (exchange.isOver) throw new ApiError('request_timeout');

@@ -9,7 +9,7 @@ import { KeyOwners } from './key-owners.js';
 /** RFC 2606 reserves `.invalid`, so nobody owns this address. */
 const EMAIL = 'demo@petstore.invalid';
 
-/** The key for first steps with a service on its embedded database. The start prints it. */
+/** The key for first steps with a service on its embedded database. The service prints the key at its start. */
 @Injectable()
 export class DemoKey {
   constructor(
@@ -19,8 +19,8 @@ export class DemoKey {
   ) {}
 
   /**
-   * The key of a data folder. A restart keeps a valid key, so that it interrupts nobody. The folder also has the database's
-   * password, so the key discloses nothing more.
+   * The key of a data folder. A restart keeps a valid key, so that its users are not interrupted. The folder also
+   * contains the database's password, so the key there discloses nothing more.
    */
   async open(folder: string): Promise<string> {
     const file = join(folder, 'demo-key');

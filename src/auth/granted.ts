@@ -20,7 +20,7 @@ export function PermissionsField(options: FieldOptions) {
   return ListField({ ...options, of: PERMISSION, min: 1, max: () => permissionNames().length, unique: true });
 }
 
-/** The permissions in an answer: plain texts, as more may come. */
+/** The permissions in an answer: plain texts, as later releases may add permissions. */
 export function GrantedField(options: FieldOptions) {
   return field(options, {
     schema: { type: 'array', items: { type: 'string' } },

@@ -21,7 +21,7 @@ type Subject = Pick<AccountIdentity, 'issuer' | 'subject'>;
 
 const TAKEN = violation(AccountIdentity, 'account_identities_pkey', 'account_exists');
 
-/** The accounts of subjects of an identity provider, one for each. */
+/** The accounts of an identity provider's subjects, one per subject. */
 @Injectable()
 export class Identities {
   constructor(
@@ -32,7 +32,7 @@ export class Identities {
     @Optional() private readonly tokens?: AccessTokens,
   ) {}
 
-  /** Whether a bearer token is an access token of the identity provider: it has three parts; an API key has one. */
+  /** Whether a bearer token is an access token of the identity provider: such a token has three parts, an API key one. */
   isToken(token: string): boolean {
     return this.tokens !== undefined && token.split('.', 4).length === 3;
   }
@@ -61,7 +61,7 @@ export class Identities {
     return (await this.identities.countBy({ accountId })) > 0;
   }
 
-  /** Frees the subject of an account for another one, in the open transaction. */
+  /** Frees the subject of an account for another account, in the open transaction. */
   async forget(accountId: string): Promise<void> {
     await this.transactions.manager.delete(AccountIdentity, { accountId });
   }

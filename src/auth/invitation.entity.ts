@@ -9,7 +9,7 @@ export class Invitation {
   @IdColumn('invitations_pkey')
   id!: string;
 
-  /** SHA-256 of its code. */
+  /** SHA-256 of the invitation's code. */
   @Column({ type: 'bytea', comment: 'secret' })
   hash!: Buffer;
 

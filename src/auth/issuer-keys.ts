@@ -12,7 +12,7 @@ import { addressIn, discoveryUrl, fetchDiscovery, fetchJson } from '../platform/
 const OPTIONS = {
   /** Limit for the discovery document and the keys together: requests that wait for them are answered within 3 s. */
   timeoutDuration: 2_000,
-  /** With the time of a fetch, less than the ten minutes within which a withdrawn key is refused. */
+  /** Less, even with the time of a fetch, than the ten minutes after which a withdrawn key is refused. */
   cacheMaxAge: 9 * 60_000,
   /** Pause between fetches for unknown keys. */
   cooldownDuration: 30_000,
@@ -63,7 +63,7 @@ export class IssuerKeys {
     }
   };
 
-  /** Clients are told when the next attempt is due. */
+  /** The error while the issuer is away; it tells clients when the next attempt is due. */
   private away(): ApiError {
     const seconds = Math.max(1, Math.ceil((this.retryAt - performance.now()) / 1_000));
     const message = 'The identity provider cannot be reached. Try again shortly.';

@@ -18,7 +18,7 @@ export interface KeyOwner {
   permissions?: ReadonlySet<string>;
   /** Networks that may use the key; undefined for all. */
   networks?: Networks;
-  /** Milliseconds since 1970; Infinity if it does not expire. */
+  /** Milliseconds since 1970; Infinity if the key does not expire. */
   expiresAt: number;
 }
 
@@ -28,13 +28,13 @@ interface Entry {
   until: number;
 }
 
-/** Counts from before the query. Every instance must refuse a revoked key within a second, without notifications. */
+/** Counted from before the query: without notifications, every instance must refuse a revoked key within a second. */
 const KEY_LIFETIME_MS = 800;
 const MAX_ENTRIES = 10_000;
 /** Limit for all cached keys and tokens together; a token may have 8,192 characters. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 
-/** Caches valid keys: a busy key costs one query a second instead of one a request. */
+/** Caches valid keys: a busy key costs one query per second instead of one per request. */
 export class KeyCache {
   private readonly entries: LRUCache<string, Entry> = new LRUCache({
     max: MAX_ENTRIES,
@@ -117,7 +117,7 @@ export class KeyOwners {
   }
 
   /**
-   * Call after a change of keys, or of permissions of their account, is committed: the change takes effect at once in this
+   * Call once a change of keys, or of their account's permissions, is committed: the change takes effect at once in this
    * process, and within a second in every other one.
    */
   forget(accountId: string): void {

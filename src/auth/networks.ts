@@ -8,8 +8,8 @@ const IPV4 = `${BYTE}(?:\\.${BYTE}){3}(?:/(?:3[0-2]|[12]?[0-9]))?`;
 const IPV6 = `(?:${ipv6Forms().join('|')})(?:/(?:12[0-8]|1[01][0-9]|[1-9]?[0-9]))?`;
 
 /**
- * An address or a network in CIDR notation (RFC 4632, RFC 4291, 2.2). A pattern, so that the document has the rule: `isIP`
- * would also take zones, and IPv4 within IPv6.
+ * An address or a network in CIDR notation (RFC 4632, RFC 4291, 2.2). A pattern, so that the document has the rule; `isIP`
+ * would also accept zones, and IPv4 within IPv6.
  */
 const NETWORK = PatternField({
   description: 'An address or a network.',
@@ -64,7 +64,7 @@ export function requireNetwork(networks: Networks, address: string): void {
   throw new ApiError('permission_denied', `The API key may not be used from ${address || 'this address'}.`);
 }
 
-/** Eight groups, or fewer with `::` in their place. */
+/** The forms of an IPv6 address: eight groups, or fewer, with `::` in place of the missing ones. */
 function ipv6Forms(): string[] {
   const group = '[0-9A-Fa-f]{1,4}';
   const between = [1, 2, 3, 4, 5, 6].map((n) => `(?:${group}:){1,${7 - n}}(?::${group}){1,${n}}`);

@@ -1,4 +1,4 @@
-// The used types of two packages without types.
+// Types for two packages that have none, as far as they are used.
 
 declare module 'passport' {
   interface PassportStatic {

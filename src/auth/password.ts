@@ -19,7 +19,7 @@ const checks = new Quota(2);
 
 /** Milliseconds that an operator's command waits for a thread. */
 const PATIENCE_MS = 2_000;
-/** Milliseconds between the end of a wait for a thread and the deadline of the request, for its answer. */
+/** A wait for a thread ends this many milliseconds before the request's deadline, to leave time to answer. */
 const MARGIN_MS = 900;
 
 /** @throws ApiError `service_unavailable` if no thread is free in time */
@@ -40,7 +40,7 @@ function tooMany(): ApiError {
 
 /**
  * Hashes a password into the PHC string format, with its salt and cost, in about 36 ms of the thread pool. Normalises the
- * text, so that its composition by a keyboard does not matter (RFC 8265, 4.2.1).
+ * text, so that it does not matter how a keyboard composes characters (RFC 8265, 4.2.1).
  */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
@@ -49,7 +49,7 @@ export async function hashPassword(password: string): Promise<string> {
   return `$argon2id$v=19$m=${COST.memory},t=${COST.passes},p=${COST.parallelism}$${salt.toBase64(BASE64)}$${tag.toBase64(BASE64)}`;
 }
 
-/** False without a hash, after the same time. Also compares the text as sent: 1.x did not normalize it to NFC. */
+/** False without a hash, after the same time. Also tries the password as sent: 1.x did not normalize passwords to NFC. */
 export async function verifyPassword(password: string, hash: string | undefined): Promise<boolean> {
   for (const message of new Set([password.normalize('NFC'), password]))
     if (await matches(message, hash)) return true;

@@ -9,13 +9,13 @@ type Prefix = typeof KEYS | typeof INVITATIONS;
 
 const AFTER_PREFIX = /^([\da-f]{40})([\da-f]{8})$/;
 
-/** A new secret: a prefix that secret scanners recognise, 160 random bits and their CRC-32, selected by a double click. */
+/** A new secret: a prefix that secret scanners recognise, 160 random bits and their CRC-32; a double click selects it all. */
 export function newSecret(prefix: Prefix): string {
   const random = randomBytes(20).toString('hex');
   return prefix + random + checksum(random);
 }
 
-/** Whether a value has the form of such a secret, so that a mistyped one costs no query. */
+/** Whether a value has the form of such a secret, so that a mistyped secret costs no query. */
 export function isSecret(prefix: Prefix, value: unknown): value is string {
   if (typeof value !== 'string' || !value.startsWith(prefix)) return false;
   const [, random, sum] = AFTER_PREFIX.exec(value.slice(prefix.length)) ?? [];

@@ -21,7 +21,7 @@ export class CategoriesService {
     return this.categories.page({}, page);
   }
 
-  /** A new category, not yet sent. @throws ApiError `category_exists` from its `run` */
+  /** The `Insert` of a new category, not yet sent. @throws ApiError `category_exists` from its `run` */
   adding({ name }: NewCategoryDto): Insert<Category> {
     return insert(this.categories, { name }).refusing(NAME_TAKEN);
   }

@@ -208,11 +208,11 @@ const RIGHTS = `
 interface Identity {
   id: string;
   isReplica: boolean;
-  /** Bytes of the WAL written, or replayed. */
+  /** Bytes of WAL that the primary has written, or that the replica has replayed. */
   position: number;
 }
 
-/** Identity shared only by a primary and its replicas, and WAL position, as a cut-off replica sees no lag. */
+/** The identity that only a primary and its replicas share, and the WAL position: a cut-off replica sees no lag. */
 const IDENTITY = `
   SELECT system_identifier || ' ' || current_database() AS id, pg_is_in_recovery() AS "isReplica",
     pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, '0/0')::float

@@ -20,7 +20,7 @@ const SELECT_FAILED = `
   SELECT id, name AS queue, data FROM pgboss.job
   WHERE state = 'failed' AND name NOT LIKE '\\_\\_%' AND ($1::uuid[] IS NULL OR id = ANY($1))
     AND name = coalesce($2, name) FOR UPDATE`;
-/** The owner of a message sees `queued` again. */
+/** Sets messages back to `queued`; their owners see this status. */
 const QUEUE_MESSAGES = `
   UPDATE messages SET status = 'queued', failure = NULL WHERE id = ANY($1) AND status = 'failed'`;
 
@@ -87,7 +87,7 @@ export function jobs(args: string[], environment: CommandEnvironment): Promise<n
 }
 
 /**
- * Deletes failed jobs, by default of all ids and queues; returns their ids. Dropped messages stay `failed`.
+ * Deletes failed jobs, by default of all ids and queues; returns their ids. Messages of dropped jobs stay `failed`.
  * @param again queues the jobs as new: pg-boss's `retry` would give them a single try
  */
 function takeFailed(

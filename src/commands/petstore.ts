@@ -28,7 +28,7 @@ const start = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 if (start) {
   // Speeds up the next command on this machine.
   module.enableCompileCache?.();
-  // The generators read `process.argv`.
+  // Leaves only the command's own arguments in `process.argv`, which the generators read.
   if (name !== 'start') process.argv.splice(2, Infinity, ...rest);
   await start().catch(async (error: unknown) => (await import('../platform/process/index.js')).fail(error));
 } else {

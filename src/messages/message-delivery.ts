@@ -51,13 +51,13 @@ export class MessageDelivery {
     await this.messages.sweep(old, 'id', signal);
   }
 
-  /** A job may outlive its message: it was deleted, or another attempt has delivered it. */
+  /** A job may outlive its message: the message was deleted, or another attempt has delivered it. */
   private async deliver({ id, signal }: Job, transport: WebhookTransport): Promise<void> {
     const message = await this.messages.findRow({ id });
     if (message && message.status !== MessageStatus.Delivered) await transport.deliver(message, signal);
   }
 
-  /** Records a result. A worker taken for dead may still deliver, so a success outweighs a failure. */
+  /** Records a result. A worker taken for dead may still deliver, so a success overrides a failure. */
   private async record(ids: readonly string[], status: MessageStatus, failure: string | null): Promise<void> {
     await this.messages.updateRows({ id: [...ids], status: OPEN }, { status, failure });
   }

@@ -1,7 +1,7 @@
 import { Check, Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from '../auth/account.entity.js';
 
-/** The queue of messages. The id of a job is that of its message, and a job has no payload. */
+/** The queue of messages. A job has the id of its message, and no payload. */
 export const QUEUE = 'messages';
 
 export enum MessageStatus {

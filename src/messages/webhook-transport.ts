@@ -13,11 +13,11 @@ const DISCARD_LIMITS = { bytes: 65_536, ms: 1_000 };
 
 /** Posts each message to one address, signed with each secret, as Standard Webhooks specifies, without redirects. */
 export class WebhookTransport {
-  /** The destination that the start shows: path and query may contain a token. */
+  /** The destination as the start shows it: without path and query, which may contain a token. */
   readonly destination: string;
   private readonly signers: readonly Webhook[];
 
-  /** @param secrets each `whsec_` and the key as base64 */
+  /** @param secrets each is `whsec_`, then the key in base64 */
   constructor(
     private readonly url: URL,
     secrets: readonly string[],

@@ -10,7 +10,7 @@ export class AuditOfJobs1795316400000 implements MigrationInterface {
     await runner.query('ALTER TABLE audit_log VALIDATE CONSTRAINT audit_log_actor_check');
   }
 
-  // TypeORM reverts in a transaction.
+  // TypeORM reverts a migration in a transaction, whatever `transaction` says.
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('ALTER TABLE audit_log DISABLE TRIGGER audit_log_append_only');
     await runner.query(`UPDATE audit_log SET actor = 'operator' WHERE actor = 'job'`);

@@ -7,7 +7,7 @@ const WAITING = `
     deletion_seconds = 30 * 24 * 3600
   WHERE state IN ('created', 'retry', 'active') AND name NOT LIKE '\\_\\_pgboss%'`;
 
-/** Adds a failed job for each failed message: until now, its job was deleted. */
+/** Adds a failed job for each failed message: until now, a failed message's job was deleted. */
 const FAILED = `
   INSERT INTO pgboss.job (id, name, state, output, created_on, started_on, completed_on, keep_until, policy,
     retry_limit, retry_delay, retry_backoff, retry_delay_max, expire_seconds, heartbeat_seconds, deletion_seconds)
@@ -18,7 +18,7 @@ const FAILED = `
 
 /**
  * pg-boss retries jobs of earlier releases like new ones: for about a day, with pauses of an hour at most. Failed jobs stay
- * failed, and include failed messages.
+ * failed, and each failed message has one.
  */
 export class PausesOfJobs1795334400000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
@@ -31,7 +31,7 @@ export class PausesOfJobs1795334400000 implements MigrationInterface {
     await runner.query(FAILED);
   }
 
-  /** An earlier release follows a job's settings, and lists failed messages from the table `messages`. */
+  /** Keeps the jobs' settings: an earlier release follows them, and lists failed messages from `messages`. */
   async down(runner: QueryRunner): Promise<void> {
     const [{ exists }] = await runner.manager.query<[{ exists: boolean }]>(
       `SELECT to_regclass('pgboss.job') IS NOT NULL AS exists`,

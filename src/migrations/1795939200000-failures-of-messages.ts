@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Makes messages `failed` that stayed `queued` because the last try of their job was cut off. */
+/** Sets messages to `failed` if they stayed `queued` because their job's last try was cut off. */
 export class FailuresOfMessages1795939200000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const [{ exists }] = await runner.manager.query<[{ exists: boolean }]>(
@@ -13,6 +13,6 @@ export class FailuresOfMessages1795939200000 implements MigrationInterface {
       WHERE job.name = 'messages' AND job.state = 'failed' AND messages.id = job.id AND messages.status = 'queued'`);
   }
 
-  /** These messages have failed for an earlier release too. */
+  /** Changes nothing: for an earlier release, these messages have failed too. */
   async down(): Promise<void> {}
 }

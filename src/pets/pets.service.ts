@@ -30,7 +30,7 @@ export class PetsService {
     return this.adding(pet).run();
   }
 
-  /** `create` as a value, not yet sent. */
+  /** The `Insert` that `create` sends. */
   adding({ name, categoryId, status }: NewPetDto): Insert<Pet> {
     return insert(this.pets, { name, categoryId, status: status ?? null }).refusing(CATEGORY_MISSING);
   }
@@ -45,7 +45,7 @@ export class PetsService {
     return this.pets.changeRow({ id }, 'pet_not_found', () => {});
   }
 
-  /** Reserves an available animal, as a requirement of an `insert`: else `pet_not_available`, or `pet_not_found` (400). */
+  /** Reserves an available animal, as a requirement of an `insert`, which else throws `pet_not_available` or `pet_not_found` (400). */
   reserving(id: string): Requirement {
     return setting(this.pets, { id, status: PetStatus.Available }, RESERVED, () => this.refuse(id));
   }

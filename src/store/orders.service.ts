@@ -18,7 +18,7 @@ import { PetsService } from '../pets/pets.service.js';
 import type { ListOrdersQuery, NewOrderDto } from './order.dto.js';
 import { Order, OrderStatus } from './order.entity.js';
 
-/** Transitions by the account, which `OrderChangeDto` and the guide first-steps describe. Closing the account cancels every open order. */
+/** The transitions that an account may make, as `OrderChangeDto` and the guide first-steps describe them. Closing the account cancels every open order. */
 const NEXT: Record<OrderStatus, OrderStatus[]> = {
   [OrderStatus.Placed]: [OrderStatus.Approved, OrderStatus.Cancelled],
   [OrderStatus.Approved]: [OrderStatus.Delivered, OrderStatus.Cancelled],
@@ -53,7 +53,7 @@ export class OrdersService {
   }
 
   /**
-   * A new order that reserves its animal, not yet sent.
+   * The `Insert` of a new order that reserves its animal, not yet sent.
    * @throws ApiError `pet_not_available`, or `pet_not_found` (400), from its `run`
    */
   placing(by: Caller, { petId }: NewOrderDto): Insert<Order> {
@@ -106,6 +106,6 @@ export class OrdersService {
 }
 
 function changeOf(by: Caller, { petId }: Pick<Order, 'petId'>, to: OrderStatus, from?: OrderStatus): Change {
-  // Exact, as the service has assigned the id.
+  // `Number` is exact, as the service has assigned the id.
   return { by, action: `order.${to}`, details: { petId: Number(petId), from } };
 }

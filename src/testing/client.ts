@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Exchange, checkAgainstDocument, type Placed, typeOf } from './document.js';
 import { query, type TestedService } from './service.js';
 
-/** The service writes its log ten times a second. */
+/** Milliseconds until an error is in the log, which the service writes ten times a second. */
 const LOGGED_WITHIN_MS = 500;
 /** A response with a longer pause counts as complete. */
 const PAUSE_MS = 2_000;
@@ -15,7 +15,7 @@ export interface CallOptions {
   key?: string;
   /** Email and password, sent as Basic. */
   account?: Credentials;
-  /** A form; a string or bytes, sent as is; or any value, as JSON. All but forms are declared as JSON. */
+  /** A form; a string or bytes, sent as is; or any other value, sent as JSON. All but forms are declared as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
 }
@@ -118,7 +118,7 @@ export async function send(
   return examine({ method, path, ...response }, Buffer.from(response.text));
 }
 
-/** Whether a response is complete; for HEAD, with the end of its headers. */
+/** Whether a response is complete; a response to HEAD is complete at the end of its headers. */
 function isComplete(raw: string): boolean {
   const [, head, body] = /^(.*?)\r\n\r\n(.*)$/s.exec(raw) ?? [];
   return body !== undefined && body.length >= Number(/^content-length: (\d+)/im.exec(head!)?.[1] ?? Infinity);

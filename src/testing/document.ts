@@ -62,8 +62,8 @@ export const examined = operations.filter(({ path }) => new RegExp(process.env.O
 export const isPublic = ({ operation }: Placed) => operation.security.length === 0;
 
 /**
- * Whether an operation creates a resource with an id: a POST (if its path has parameters, only if another
- * path adds an id); or a PUT that answers 201, or whose id is a UUID of the client, which no POST assigns.
+ * Whether an operation creates a resource with an id: a POST, but with parameters in its path only if another
+ * path adds an id to it; or a PUT that answers 201, or whose id is a UUID that no POST assigns.
  */
 export function makes(placed: Placed): boolean {
   const { method, path } = placed;
@@ -133,7 +133,7 @@ function exampleIn({ $ref, example, enum: values }: Parameter['schema']): unknow
   return exampleIn(document.components.schemas[$ref.split('/').pop()!]);
 }
 
-/** A valid value of a parameter that identifies nothing: a text has the form of the example. */
+/** A valid parameter value that identifies nothing; a text has the form of the example. */
 export function absent({ schema }: Parameter): string {
   const { type, format, maximum } = schema;
   if (format === 'uuid') return 'ffffffff-ffff-7fff-bfff-ffffffffffff';
@@ -150,10 +150,10 @@ export const takes = ({ operation }: Placed, place: string, name: string): boole
 export const exampleOf = ({ operation }: Placed) =>
   operation.requestBody?.content['application/json']?.example;
 
-/** The example of a request: JSON, or the first type with an example. */
+/** The example of a request body: of JSON, else of the first media type that has an example. */
 export interface Content {
   body?: unknown;
-  /** The type, unless it is JSON, or a form, which sets its own. */
+  /** The `Content-Type`, unless the body is JSON, or a form, which sets its own. */
   headers?: Record<string, string>;
 }
 
@@ -187,7 +187,7 @@ function fileAt(address: string): { type: string; bytes: Uint8Array<ArrayBuffer>
 /** The media type in headers, without parameters. */
 export const typeOf = (headers: Headers) => headers.get('content-type')?.split(';', 1)[0]!.trim();
 
-/** The status and example of an operation's success: 201 if there are several. */
+/** The status and example of an operation's success; of 201 if several statuses are successes. */
 export function successOf({ operation }: Placed): { status: number; example?: unknown } {
   const successes = Object.entries(operation.responses).filter(([code]) => code < '300');
   const [status, { content }] = successes.find(([code]) => code === '201') ?? successes[0]!;
@@ -207,7 +207,7 @@ export const codesOf = ({ operation }: Placed): string[] =>
 
 const patterns = new Map<Placed, readonly RegExp[]>();
 
-/** The patterns of an operation's addresses. If it has a server of its own, one path is without a version. */
+/** The patterns of an operation's addresses. With `servers` of its own, the operation also has a path without a version. */
 function patternsOf(placed: Placed): readonly RegExp[] {
   return patterns.getOrInsertComputed(placed, ({ path, operation }) => {
     const paths = [pathFrom(path), ...(operation.servers ? [path] : [])];

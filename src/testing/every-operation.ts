@@ -41,8 +41,8 @@ interface Runner {
 /**
  * Defines tests for every operation of `openapi.json` in the working directory: its examples succeed on a fresh database,
  * unknown ids are not found, and each error code that follows from the shape of the operation is answered as documented:
- * for a missing or wrong key, a body of another type, too large or malformed, an idempotency key of another request. Every
- * answer is checked against the document.
+ * for a missing or wrong key; a body that is too large, malformed or of another type; an idempotency key of another request.
+ * Every answer is checked against the document.
  */
 export function testEveryOperation(): void {
   const { beforeAll, afterAll, test } = globalThis as unknown as Runner;
@@ -136,7 +136,7 @@ class ServiceUnderTest {
     return this.ask(placed, { body: `"${'x'.repeat(maxBytes)}"`, headers });
   }
 
-  /** Sends an invalid body, or else an invalid parameter. */
+  /** Sends an invalid body, or if the operation takes none, an invalid parameter. */
   invalid(placed: Placed): Promise<Answer> {
     if (exampleOf(placed)) return this.ask(placed, { body: '[]' });
     if (takes(placed, 'query', 'limit')) return this.ask(placed, {}, { limit: '0' });
@@ -146,7 +146,7 @@ class ServiceUnderTest {
     return call(this.service, placed.method, path, credentialsFor(placed, this));
   }
 
-  /** Sends the key of another operation's example. */
+  /** Sends the idempotency key of another operation's example. */
   async reused(placed: Placed): Promise<Answer> {
     const other = this.examples.added.values().find((each) => each !== placed && takesKeys(each));
     assert(other, 'No other operation takes an Idempotency-Key');

@@ -1,4 +1,4 @@
-/** A permission and the status of a request that needs it; `body` if the body decides the permission. */
+/** A permission, and the status of a request that needs it; `body` if the request's body decides the need. */
 export interface Choice {
   body?: Record<string, unknown>;
   needs: string;

@@ -18,11 +18,11 @@ import type { Choice } from '../../src/testing/facts.js';
 import { parameters } from './schema.js';
 import type { TestedService } from '../../src/testing/service.js';
 
-/** Whose resource a request asks for: the caller's, another's, nobody's; or whether it is malformed. */
+/** Whose resource a request names: the caller's, another account's, nobody's; or with a malformed address. */
 const TARGETS = ['own', "another's", "nobody's", 'malformed'] as const;
 type Target = (typeof TARGETS)[number];
 
-/** The permissions any of which an operation needs; undefined if no key opens the operation. */
+/** The permissions of which an operation needs any one; undefined if it accepts no key. */
 export function neededBy({ operation: { security } }: Placed): string[] | undefined {
   return security.some((one) => 'bearerAuth' in one)
     ? security.flatMap((one) => one.bearerAuth ?? [])
@@ -82,7 +82,7 @@ function ruleFor({ one, caller: { may, refusal, isOwner }, has, target, choice }
   if (!putsNew(one)) return { status: isMissing(named) ? 404 : status };
   if (isMissing(named.slice(0, -1))) return { status: 404 };
   if (target === "nobody's") return { status };
-  // An existing resource is replaced or refused. Another account's is refused, or made for this account too.
+  // A PUT to an existing resource replaces it or is refused; to another account's, it may also make a new one.
   return {
     status,
     or: [...statusesOf(one), ...(target === "another's" && has.isOwned(one) ? [403, 404] : []), 409],
@@ -115,7 +115,7 @@ function isAs({ status, or = [], code, names = [] }: Rule, answer: Answer): bool
   );
 }
 
-/** The address of the resource. If the request uses it up, makes a new one first, so that all others stay. */
+/** The address of the resource. Makes a new resource first if the request uses it up, so that all others stay. */
 async function addressFor({ one, target, has, next }: Request, isTaken: boolean): Promise<string> {
   const isList = parameters(one, 'query').some(({ name }) => name === 'limit');
   if (target === 'malformed') return addressOf(one, () => 'x'.repeat(5_000), isList ? { limit: '0' } : {});

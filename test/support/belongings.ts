@@ -33,7 +33,7 @@ const COLLECTIONS = [
   ...new Set(operations.flatMap((one) => parametersIn(one).map(({ collection }) => collection))),
 ];
 
-/** The collection of the ids that a path parameter of this name takes. */
+/** For the name of a path parameter, the collection whose ids it takes. */
 const NAMED = new Map(
   operations
     .flatMap((one) => parametersIn(one).map(({ name, collection }) => [name, collection] as const))
@@ -228,7 +228,7 @@ function moveTimes(times: string[]): void {
   if (known.length > 0) movedDays += Math.ceil((Math.max(...known) - Math.min(...known)) / DAY_MS) + 40;
 }
 
-/** A value that differs from all earlier ones, as a field may be unique; else the example. */
+/** A value that differs from all earlier ones, as a field may be unique; the example where none is possible. */
 function another(schema: Schema, example: unknown, mark: string): unknown {
   const resolved = resolve(schema);
   const { format, enum: values, minimum = 1, maximum = Number.MAX_SAFE_INTEGER } = resolved;

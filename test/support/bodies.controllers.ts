@@ -17,7 +17,7 @@ import {
 import { Does } from './tried.js';
 import { ToldDto } from './every-field.js';
 
-/** Operations with a body and without one, by every method that may have it. */
+/** Operations with a body and without a body, by every method that may have a body. */
 
 class ThingParams {
   @Int64Param({ description: 'Identifier.' }) thingId!: string;

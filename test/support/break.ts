@@ -275,7 +275,7 @@ function noQueryValues(name: string, schema: Schema): string[] {
   if (type === 'boolean') return ['', '0', '1', 'TRUE', 'True', 'yes', ' true', 'null', 'true,false', 'on'];
   if (type === 'integer') return ['', ...NO_INTEGERS, ...beyond(schema), '100000000000000000000'];
   if (name === 'cursor' || values) return ['', ...NO_WORDS].filter((text) => !values?.includes(text));
-  // A field refuses the same texts here as in a body, where these are JSON. A lone surrogate cannot be sent.
+  // A parameter refuses the same texts as a field of a JSON body. A URL cannot hold a lone surrogate.
   const texts = noValues(schema).filter((json) => json.startsWith('"') && !json.includes('\\ud'));
   return texts.map((json) => JSON.parse(json) as string);
 }

@@ -18,8 +18,8 @@ export interface Caller {
 }
 
 /**
- * The callers for an operation that needs one of some permissions: with all, with each needed one alone, with
- * all but one, and without a usable key. More callers would not tell more about what is needed.
+ * The callers for an operation that needs any one of some permissions: with all permissions, with only one of
+ * those needed, with all but one of those, and without a usable key. More callers would not show more.
  */
 export type Callers = (needed: readonly string[]) => Caller[];
 

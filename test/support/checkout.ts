@@ -28,7 +28,7 @@ export class Checkout {
    */
   static copy(from = ROOT, name = ''): Checkout {
     const checkout = new Checkout(mkdtempSync(join(tmpdir(), `petstore-checkout-${name}`)));
-    // Another test may build the client meanwhile, which copies the licence.
+    // Another test may build the client meanwhile; that build copies the licence.
     const made = new Set([join(from, 'data'), join(from, 'clients/typescript/LICENSE')]);
     const isCopied = (path: string) => !LEFT_OUT.has(basename(path)) && !made.has(path);
     cpSync(from, checkout.path, { recursive: true, filter: isCopied });
@@ -52,7 +52,7 @@ export class Checkout {
     this.write(path, [parts[0], text, before, parts.slice(1).join(before)].join(''));
   }
 
-  /** Copies a folder of this checkout over the copy, or over a folder in it. */
+  /** Copies a folder of this checkout over the copy, or over a folder of the copy. */
   add(folder: string, over = ''): void {
     cpSync(join(ROOT, folder), join(this.path, over), { recursive: true });
   }

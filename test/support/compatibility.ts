@@ -140,7 +140,7 @@ const stabilityOf = (one: Operation) =>
   (one['x-stability'] ?? 'stable') as 'stable' | 'beta' | 'experimental';
 const rank = (one: Operation) => ['stable', 'beta', 'experimental'].indexOf(stabilityOf(one));
 
-/** The security schemes. A later permission is no break, as keys have it unless their account lacks it. */
+/** The security schemes. A newly needed permission breaks no client: keys have it unless their account lacks it. */
 function schemesOf({ security }: Operation): string {
   return [...new Set(security.flatMap((one) => Object.keys(one)))].toSorted().join();
 }

@@ -38,7 +38,7 @@ export function valueOf(given: Schema): Arbitrary<string> {
   if (format === 'date') return day();
   const whole = { withFragments: true, withQueryParameters: true };
   if (format === 'uri') return fc.webUrl(whole).filter((url) => url.length <= maxLength!);
-  // A text with a form of its own; all other texts have a minimum length.
+  // Only texts with a pattern of their own lack a minimum length.
   if (pattern && minLength === undefined) return fc.stringMatching(new RegExp(pattern));
   if (format === 'date-time')
     return time(schema['x-future'] ? Date.now() : Date.parse('0000-01-01T00:00:00Z'));
@@ -185,7 +185,7 @@ export function validParts(one: Placed, cursor?: string): Arbitrary<Parts> {
     .map((parts) => told({ one, ...parts } as Parts));
 }
 
-/** Parameters without those that would make a list other than the cursor's. */
+/** Leaves out the parameters that would select another list than the cursor's. */
 function ofCursor(
   known: { [name: string]: string | undefined },
   required: readonly string[],

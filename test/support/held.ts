@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { query, type TestedService } from '../../src/testing/service.js';
 import { eventually } from './npm.js';
 
-/** Calls `ask` while a transaction with this SQL is open; commits once a statement of `ask` waits for it. */
+/** Calls `ask` while a transaction with this SQL is open; commits once a statement of `ask` waits for the transaction. */
 export async function behind<T>(
   { databaseUrl }: TestedService,
   sql: string,

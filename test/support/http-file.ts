@@ -12,8 +12,8 @@ interface Answered {
 
 /**
  * Sends the requests of a `.http` file one after the other, as the extension REST Client does with `@name = value`,
- * `{{name}}`, `{{$timestamp}}`, `{{$guid}}`, `# @name`, `{{name.response.body.field}}` and `< ./file` for a body or a part of a form. Of events,
- * which have no end, nothing is read.
+ * `{{name}}`, `{{$timestamp}}`, `{{$guid}}`, `# @name`, `{{name.response.body.field}}` and `< ./file` for a body or a part of a form. Does not
+ * read event streams, which have no end.
  * @param given values that replace those of the file
  */
 export async function runHttpFile(path: string, given: Record<string, string>): Promise<Answered[]> {

@@ -115,7 +115,7 @@ const Numbering = changing((value, context) => {
 });
 /** Changes the value in place, each time differently. */
 const Counting = changing<Paper>((paper) => Object.assign(paper, { text: `${paper.text} ${++count}` }));
-/** Needs `at` as a `Date`, as the class of the value has it. */
+/** Needs `at` to be a `Date`, as in the class of the value. */
 const Reading = changing<DatedDto>((value) =>
   Object.assign({}, value, { text: `${value.text} in ${value.at.getUTCFullYear()}` }),
 );
@@ -127,7 +127,7 @@ const FailingOnce = changing<Paper>((value) => {
 });
 
 const MADE = { returns: PaperDto, status: 201 };
-/** A POST that adds a row; its answers have an address, unless they have no id. */
+/** A POST that adds a row; its answers have a `Location`, unless they have no id. */
 const Adds = (path: string, more: object = { ...MADE, located: true }) =>
   applyDecorators(Post(path), Does('pets:write', { status: 201, ...more }));
 

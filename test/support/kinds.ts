@@ -12,9 +12,9 @@ import {
   UpdateDateColumn,
 } from 'typeorm';
 
-/** Entities of every kind that is the columns of one table. Each row is told from the others by its `label`. */
+/** Entities of every kind that consists of the columns of one table. Each row has a `label` of its own. */
 
-/** What most entities have. */
+/** The columns that most entities have. */
 abstract class Labelled {
   @PrimaryGeneratedColumn('identity', { type: 'bigint' }) id!: string;
   @Column('text') label!: string;
@@ -58,7 +58,7 @@ export class Types {
 
 @Entity()
 export class Dated extends Labelled {
-  /** Kept from answers. */
+  /** Read only if a query selects it by name. */
   @Column('text', { select: false, nullable: true }) secret!: string | null;
   @CreateDateColumn({ type: 'timestamptz', precision: 3 }) createdAt!: Date;
   @UpdateDateColumn({ type: 'timestamptz', precision: 3 }) updatedAt!: Date;

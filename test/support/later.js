@@ -1,4 +1,4 @@
-// Each SIGUSR2 moves the clocks that measure age ten minutes forward; the output confirms that.
+// Each SIGUSR2 advances, by ten minutes, the clocks that measure ages; the output confirms each move.
 for (const clock of [performance, Date]) {
   const now = clock.now.bind(clock);
   clock.now = () => now() + laterBy;

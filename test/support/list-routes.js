@@ -13,7 +13,7 @@ const app = await parts.features.run(async () => {
   return assembled;
 });
 const { stack } = app.getHttpAdapter().getInstance().router;
-// `_all` answers wrong methods.
+// Leaves out `_all`, the handlers that answer wrong methods.
 const routes = stack.flatMap(({ route }) =>
   Object.keys(route?.methods ?? {})
     .filter((method) => method !== '_all')

@@ -10,8 +10,8 @@ export interface Sample {
 const last = new Map<string, string>();
 
 /**
- * Reads the current metrics of a service, or those at an address. An answer is cached for a second; waits for
- * a new one, which differs in figures of the process.
+ * Reads the current metrics of a service, or those at an address. As an answer is cached for a second, waits
+ * for a new answer, in which figures of the process differ.
  */
 export async function readMetrics({ url }: { url: string }): Promise<Sample[]> {
   const address = url.endsWith('/metrics') ? url : `${url}/metrics`;

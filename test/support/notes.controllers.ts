@@ -59,7 +59,7 @@ export class ThingsV2Controller {
   }
 }
 
-/** Exceptions, pipes and empty answers as Nest's documentation has them. */
+/** Exceptions, pipes and empty answers as Nest's documentation shows them. */
 @PublicTried('usual')
 export class UsualController {
   @Get('thrown/:status')

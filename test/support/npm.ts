@@ -22,7 +22,7 @@ export class Told {
     readonly key: string,
   ) {}
 
-  /** Status of a list with a key, and the names in it. */
+  /** Lists animals with a key; returns the status, and the names in the list. */
   async listPets(key = this.key): Promise<{ status: number; names: string[] }> {
     const response = await fetch(`${this.api}/pets`, { headers: { Authorization: `Bearer ${key}` } });
     const pets = (response.ok ? await response.json() : []) as { name: string }[];
@@ -131,7 +131,7 @@ export function postgresOn(folder: string): number[] {
   const found = all
     .filter((line) => line.includes(folder))
     .map((line) => line.trim().split(/\s+/, 2).map(Number) as [pid: number, parent: number]);
-  // A process that the server has just forked still has its arguments.
+  // A process that the server has just forked still has the server's arguments.
   const pids = new Set(found.map(([pid]) => pid));
   return found.flatMap(([pid, parent]) => (pids.has(parent) ? [] : [pid]));
 }
@@ -149,7 +149,7 @@ export function endRuns(): void {
   for (const run of runs.splice(0)) run.signalGroup('SIGKILL');
 }
 
-/** Stops the databases still running on the folders of `newFolder`, and removes these. */
+/** Stops the databases still running on the folders of `newFolder`, and removes the folders. */
 export async function removeFolders(): Promise<void> {
   for (const folder of folders.splice(0)) {
     signalPostgresOn(folder, 'SIGQUIT');

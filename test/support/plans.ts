@@ -18,7 +18,7 @@ interface Node {
 /** Conditions on the keys of single rows; a request names a hundred rows at most. */
 const FEW = /\b(?:id|key|hash) = /;
 
-/** Runs that PostgreSQL always plans anew, before it compares their costs with those of a generic plan. */
+/** PostgreSQL plans this many runs anew, then compares their costs with those of a generic plan. */
 const PLANNED = 5;
 
 /** Examines how PostgreSQL would run statements, or runs them. */

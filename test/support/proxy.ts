@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A proxy between the service and its database. It can stop, or hold all data back without closing. */
+/** A proxy between the service and its database. It can stop, or hold back all data while connections stay open. */
 export class Proxy {
   private readonly sockets = new Set<Socket>();
   private isSwallowing = false;

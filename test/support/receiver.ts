@@ -54,7 +54,7 @@ export class Receiver {
     return this.byId.get(id) ?? [];
   }
 
-  /** @throws if the signature does not match the secret, by the library of the specification */
+  /** Verifies a signature with the specification's library. @throws if it does not match the secret */
   verify({ bytes, headers }: Received, secret = this.secret): unknown {
     return new Webhook(secret).verify(bytes.toString(), headers);
   }

@@ -57,7 +57,7 @@ class Said {
 /** A file larger than a stream's read-ahead. */
 export const LATE_FILE = process.execPath;
 
-/** Answers of a team other than small JSON bodies, in Nest's own terms. */
+/** A team's answers other than small JSON bodies, written with Nest's own means. */
 @ApiTags('recordings')
 @Controller('recordings')
 export class RecordingsController {
@@ -226,7 +226,7 @@ export class RecordingsController {
   }
 }
 
-/** The request that a call works for, as a team keeps it. */
+/** The request that a call belongs to, as a team may keep track of it. */
 const REQUEST = new AsyncLocalStorage<string>();
 
 /** Reads rows outside of any request. */

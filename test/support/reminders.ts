@@ -13,7 +13,7 @@ export interface HandledCall {
   at: Date;
 }
 
-/** A service with a feature that has durable work. */
+/** A service with a feature that has jobs. */
 export class Reminders {
   private constructor(
     readonly service: Service,
@@ -55,7 +55,7 @@ export class Reminders {
     return this.query('SELECT * FROM calls WHERE queue = $1 ORDER BY at', queue);
   }
 
-  /** Excludes the copies of failed jobs in the dead letter queue. */
+  /** The jobs with this name, without the copies of failed jobs in the dead letter queue. */
   jobs(name: string): Promise<{ id: string; state: string }[]> {
     return this.query(
       `SELECT id, state FROM pgboss.job WHERE data->'payload'->>'name' = $1 AND NOT starts_with(name, '__')`,

@@ -18,7 +18,7 @@ const run = promisify(execFile);
 
 /** The languages of code samples, each with the command that runs one. */
 export const LANGUAGES: Record<string, (source: string) => [command: string, args: string[]]> = {
-  // Bash takes a socket for a remote login, and would then read the start-up file of the user.
+  // If its input is a socket, Bash assumes a remote login, and would read the user's start-up file.
   curl: (source) => ['bash', ['--norc', '-c', source]],
   TypeScript: (source) => [process.execPath, ['--input-type=module-typescript', '-e', source]],
 };
@@ -65,7 +65,7 @@ export async function runSamples(service: TestedService, label: string): Promise
     const status = label === 'curl' ? stdout.split('\n').at(-1) : stdout.trim().split(/\s/)[0];
     const successes = statusesOf(one).map((success) => `${operationId} ${success}`);
     expect(successes).toContain(`${operationId} ${status}`);
-    // One key revokes itself, and another is revoked by its id, which is 1 in the example.
+    // Two keys are needed: one revokes itself, the other is revoked by its id, 1 in the example.
     if (operationId === 'createAccount') await createKey(service, { email, password });
     env.API_KEY ||= /petstore_\w+/.exec(stdout)?.[0] ?? '';
     examples.learn(one, stdout);

@@ -35,7 +35,7 @@ export interface Schema {
 
 export const INT64 = { min: -(2n ** 63n), max: 2n ** 63n - 1n };
 
-/** A schema without its reference and without null, which `isNullable` reports. */
+/** Follows a schema's reference, and leaves out `null`, which `isNullable` reports. */
 export function resolve(schema: Schema): Schema {
   const [only] = schema.anyOf ?? [];
   if (only) return resolve(only);

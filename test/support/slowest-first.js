@@ -7,7 +7,7 @@ const SLOWEST = [
 ].map((name) => `${name}.test.ts`);
 
 /**
- * Starts the longest files first: the last file would otherwise run alone at the end. Jest knows durations
+ * Starts the slowest files first: otherwise, a slow file could run alone at the end. Jest knows durations
  * only after a first run; in a clean clone, it goes by file sizes.
  */
 export default class extends Sequencer {

@@ -1,6 +1,6 @@
 import { query, type TestedService } from '../../src/testing/service.js';
 
-/** Those of the texts that any table of a service contains. Rows show bytes in hexadecimal. */
+/** Returns those of the texts that occur in any table of a service. Rows show bytes in hexadecimal. */
 export async function storedOf({ databaseUrl }: TestedService, texts: string[]): Promise<string[]> {
   const tables = await query<{ name: string }>(
     databaseUrl,

@@ -21,7 +21,7 @@ export interface Visit {
   troubles: string[];
 }
 
-/** Opens a page as a new visitor, and notes troubles: if not `mayLeave`, also requests to other origins. */
+/** Opens a page as a new visitor, and notes errors; unless `mayLeave`, also requests to other origins. */
 export async function visit(
   browser: Browser,
   at: string,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** An answer that is not the service's; without a length, so that a client cannot tell if it is whole. */
+/** An answer that is not the service's; without a length, so that a client cannot tell if the answer is whole. */
 interface Answer {
   status: number;
   headers?: Record<string, string>;

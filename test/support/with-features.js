@@ -1,6 +1,6 @@
 import { startPetstore } from '../../dist/src/index.js';
 
-// The service without some of its features, and with those in FEATURES of another file.
+// The service without the features in WITHOUT, and with the `FEATURES` that the file in FURTHER exports.
 const { WITHOUT, FURTHER, PRODUCT } = process.env;
 await startPetstore({
   without: WITHOUT?.split(','),

@@ -8,7 +8,7 @@ import { HandlesJob, JobError, Scheduled } from '../../dist/src/platform/jobs/jo
 import { AuditLog } from '../../dist/src/platform/safeguards/audit-log.js';
 import { Jobs } from '../../dist/src/platform/jobs/jobs.js';
 
-// The service with a feature that has durable work. A call to its own address adds jobs.
+// The service with a feature that has jobs. A request to the feature's own address adds jobs.
 class Reminders {
   constructor(database, transactions, jobs, audit) {
     Object.assign(this, { database, transactions, jobs, audit });

@@ -49,7 +49,7 @@ export type Answer<P extends keyof paths, M extends Method> = Extract<
 
 /**
  * Calls by method and path, with the types of the document. A call throws a `PetstoreError` for any answer but a success of the
- * service, a `TimeoutError` if no answer arrives in time, and the error of `fetch` if there is none at all.
+ * service, a `TimeoutError` if no answer arrives in time, and the error of `fetch` if there is no answer at all.
  */
 export type PetstoreClient = { readonly [M in Method as Uppercase<M>]: Call<M> } & {
   /** The pages of a list; the next one is fetched when the loop asks for it. */

@@ -2,13 +2,13 @@ import type { components } from './schema.d.ts';
 
 type Failure = components['schemas']['Error'];
 
-/** Characters of a foreign body that the message shows. */
+/** Maximum characters of a foreign body that the message shows. */
 const LONGEST_EXCERPT = 100;
 
 /** An answer other than a success. Switch on the `code`; the `message` is for people, and may change. */
 export class PetstoreError extends Error {
   override readonly name = 'PetstoreError';
-  /** A code of the document, which may get new ones; `unknown` if a proxy or another server has answered. */
+  /** A code of the document; later releases may add codes. `unknown` if a proxy or another server has answered. */
   readonly code: Failure['code'];
   /** The HTTP status; 0 for a redirect in a browser, which hides the status. */
   readonly status: number;

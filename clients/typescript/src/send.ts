@@ -17,13 +17,13 @@ export interface Success {
   response: Response;
 }
 
-/** The caller decides about a longer pause. */
+/** The longest pause before a retry; only the caller can decide to wait longer. */
 const LONGEST_PAUSE_MS = 60_000;
 /** A timer with a longer time would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Sends a request, and repeats it after a temporary failure: after 429; if it can be repeated safely, also after 408, 5xx, a 409
+ * Sends a request, and repeats it after a temporary failure: after 429; if the request is safe to repeat, also after 408, 5xx, a 409
  * while the first try still runs, and a missing or late answer. Resolves to a success that has arrived completely.
  * @throws {PetstoreError} after any other answer
  */
@@ -41,7 +41,7 @@ export async function send(request: Request, facts: Facts, sending: Sending): Pr
   }
 }
 
-/** Does not follow redirects: 301 and 302 turn a write into a GET, whose answer would look like a success. */
+/** Does not follow redirects: 301 and 302 turn a write into a GET, whose answer would look like the write's success. */
 function sendOnce(
   request: Request,
   { answersNothing = false }: Facts,

@@ -21,7 +21,7 @@ const TABLES = `
   HAVING bool_or(attname = 'account_id') OR oid = 'accounts'::regclass
   ORDER BY oid <> 'accounts'::regclass, relname`;
 
-/** The row as JSON on one line, whatever its columns are called; blanks replace line breaks of `json`. */
+/** The row as JSON on one line, whatever its columns are called; blanks replace line breaks in `json` values. */
 const ROW = `translate(row_to_json(r.*)::text, E'\\n\\r', '  ')`;
 
 interface Table {
@@ -33,8 +33,8 @@ interface Table {
 }
 
 /**
- * Prints the rows of an account from one snapshot of the database: its own, and those of every table with a column
- * `account_id`, each as a line of JSON that names the table. Ids keep all digits.
+ * Prints the rows of an account from one snapshot of the database: its row of `accounts`, and those of every table with a
+ * column `account_id`, each as a line of JSON that names the table. Ids keep all digits.
  */
 export async function exportAccount(
   database: DataSource,

@@ -57,8 +57,8 @@ export class Operator {
   }
 
   /**
-   * A generated password of 192 random bits, to be shown; or a password from standard input or typed without echo. Never an
-   * argument: arguments end up in the shell's history and the process list.
+   * A generated password of 192 random bits, to be shown; or a password from standard input, without echo at a terminal. Never
+   * an argument: arguments end up in the shell's history and the process list.
    */
   async newPassword(isGenerated = false): Promise<{ password: string; shown?: Fields }> {
     if (isGenerated) {

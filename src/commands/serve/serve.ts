@@ -177,7 +177,7 @@ export async function assembleApplication(
   return app;
 }
 
-/** What other origins may do. Without cookies, any request header can be allowed, such as tracing's. */
+/** What other origins may do. As the API uses no cookies, it can allow any request header, e.g. tracing's. */
 function corsOptions(origins: string): CorsOptions {
   return {
     origin: origins.split(','),

@@ -14,13 +14,13 @@ import { claimPort, OperatorError } from '../../platform/process/index.js';
 import { type Log, Metrics, NestLogger, WorkerMetrics } from '../../platform/telemetry/index.js';
 import type { Alive, RunningService, Serving } from './serve.js';
 
-/** After this many workers in a row that end before they serve, the primary gives up. */
+/** The primary gives up after this many workers in a row have ended before serving. */
 const MAX_FAILURES = 5;
 /** Milliseconds before a worker that has not served is replaced. */
 const PAUSE_MS = 200;
 /** Milliseconds between checks for silent workers; workers send a message as often. */
 const LOOK_MS = 1_000;
-/** Messages in a row that a worker may miss before it is replaced: it is suspended, or in an endless loop. */
+/** Messages in a row that a worker may miss before it is replaced, as suspended or in an endless loop. */
 const MAX_SILENCE = 5;
 /** Milliseconds after the grace period before a worker that does not end, e.g. a suspended one, is killed. */
 const END_MS = 5_000;
@@ -59,7 +59,7 @@ export async function bootPrimary(
   return startOnDatabase(config, { migrations, install: installJobs }, start, stopping);
 }
 
-/** Opens the demo key if there is a data folder; only then loads the modules for that. */
+/** Opens the demo key if there is a data folder; only then loads the modules that the key needs. */
 async function openDemoKey({ config, path }: OpenDatabase, logger: NestLogger): Promise<string | undefined> {
   if (path === undefined) return undefined;
   const { withContext } = await import('../admin/context.js');
@@ -161,7 +161,7 @@ export class Workers {
     worker.once('exit', (code, signal) => void this.replace(worker, signal ?? `exit code ${code}`));
   }
 
-  /** Counts the primary's own checks: if all processes were suspended together, no worker is killed. */
+  /** Counts the primary's own checks, not time: if all processes were suspended together, no worker is killed. */
   private killSilent(): void {
     if (this.isOver) return;
     for (const [worker, silence] of this.serving) {

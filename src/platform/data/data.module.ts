@@ -17,7 +17,7 @@ import { requireConstraints } from './violations.js';
 const tokenOf = (entity: Type) => `${entity.name}FastRepository`;
 const IS_INJECTED = Symbol('has a FastRepository');
 
-/** Injects the `FastRepository` of one of the feature's entities, which `requireShape` must accept. */
+/** Injects the `FastRepository` of an entity of the feature; `requireShape` must accept the entity. */
 export function InjectFastRepository(entity: Type): ParameterDecorator & PropertyDecorator {
   Reflect.defineMetadata(IS_INJECTED, true, entity);
   return Inject(tokenOf(entity));
@@ -63,10 +63,10 @@ export class DataModule implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
     for (const entity of this.database.entityMetadatas) {
       const { target } = entity;
-      // Only this very class: a class that extends a marked entity is not marked itself.
+      // Looks for the class's own mark: a subclass of a marked entity is not marked itself.
       if (typeof target === 'function' && Reflect.hasOwnMetadata(IS_INJECTED, target)) requireShape(entity);
     }
-    // Only commands set no `statement_timeout`; they report an outdated schema themselves.
+    // Skips commands, which alone set no `statement_timeout`: they report an outdated schema themselves.
     const { statement_timeout: timeout } =
       (this.database.options as { extra?: { statement_timeout?: number } }).extra ?? {};
     if (timeout !== undefined) await requireConstraints(this.database);

@@ -12,7 +12,7 @@ const CHANNEL = 'petstore_events';
 /** Maximum bytes of an event with its topic, as JSON: PostgreSQL limits a notification to less than 8,000. */
 const MAX_BYTES = 7_999;
 
-/** Milliseconds between probes, which detect a server that is gone without closing the connection. */
+/** Milliseconds between probes, which detect a server that has disappeared without closing the connection. */
 const PROBE_MS = 5_000;
 
 interface Notification {
@@ -21,7 +21,7 @@ interface Notification {
 }
 
 /**
- * Listeners that get an event in one turn of the event loop; each takes some 50 µs. With 2,000 streams and
+ * Number of listeners per turn of the event loop; each takes some 50 µs for an event. With 2,000 streams and
  * four events a second on a busy machine, the 99th percentile of another client's waits was 16 ms; with all
  * listeners in one turn, 128 ms.
  */
@@ -100,10 +100,10 @@ export class Events implements BeforeApplicationShutdown {
   }
 
   /**
-   * The events of a topic from now on. The observable completes when the database connection is lost, which
-   * may lose events too. An event stream then ends, its client reconnects with `Last-Event-ID`, and `missed`
+   * The events of a topic from now on. The observable completes when the database connection is lost; events
+   * may be lost too. An event stream then ends, its client reconnects with `Last-Event-ID`, and `missed`
    * reads the events after that id.
-   * @param missed reads earlier events after the subscription has started, so some may be delivered twice
+   * @param missed reads earlier events; called once subscribed, so some events may be delivered twice
    * @throws Error, answered with 503, if the database is away
    */
   of<T>(topic: string, missed: () => Promise<readonly T[]> = async () => []): Observable<T> {
@@ -167,7 +167,7 @@ export class Events implements BeforeApplicationShutdown {
     client.on('error', end);
     client.on('end', () => end());
     client.on('notification', ({ payload = '' }) => {
-      // Any user of the database can send on the channel.
+      // Any user of the database can send on the channel, so the payload may be invalid.
       const notification = parse(payload);
       if (notification) listeners.publish(notification);
     });

@@ -106,7 +106,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
 
   /**
    * Changes one row in a transaction: finds and locks the row, lets `work` set its properties, and saves the
-   * changed ones. Each of several concurrent changes sees the result of the one before.
+   * changed ones. Of several concurrent changes, each sees the result of the previous change.
    * @throws ApiError with the code `missing` if no row has these values, and any error of `work`
    */
   async changeRow(where: Where<Entity>, missing: ErrorCode, work: (row: Entity) => unknown): Promise<Entity> {
@@ -116,13 +116,13 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
       if (!found) throw new ApiError(missing);
       const { shape } = this;
       const [before, row] = [shape.hydrate(found), shape.hydrate(found)];
-      // Copies the values as sent, before `work`: a value may hide its state, or be changed in place.
+      // Copies the values as `pg` sends them: `work` may change an object in place, even its private state.
       const sent = written(shape.columns, before);
       await work(row as Entity);
       const changes: ObjectLiteral = {};
       for (const [i, column] of shape.columns.entries()) {
         const { property } = column;
-        // Undefined leaves the stored value.
+        // `undefined` leaves the stored value unchanged.
         if (row[property] === undefined) {
           if (before[property] !== undefined) row[property] = before[property];
         } else if (!isDeepStrictEqual(convert(column, row[property]), sent[i]))
@@ -140,8 +140,8 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   /**
    * One page of the rows that match a filter, ordered by id, or first by a property that is never null and
    * never changes. A page starts after a row, so every page costs the same, and rows added or changed
-   * meanwhile neither repeat nor hide an item. The list needs an index on the filter's properties with one
-   * value or a list of values, in their order, then the sort property, then the id: a number or a UUID.
+   * meanwhile neither repeat nor hide an item. The list needs an index: first the filter's properties with a
+   * value or a list of values, in their order, then the sort property, then the id, a number or a UUID.
    * @throws ApiError `invalid_cursor`; TypeError for a list that cannot have such pages
    */
   async page<Item extends Entity & { id: string }>(
@@ -157,7 +157,7 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   }
 
   /**
-   * One page of the rows whose ids a query finds, in SQL or TypeORM's builder. The query selects each `id`
+   * One page of the rows whose ids a query (SQL, or TypeORM's builder) finds. The query selects each `id`
    * once, and the columns of `sort`, which must not be NULL; pages are ordered by these columns, then by id. A
    * row that changes between two pages may appear twice or never. Each page sorts all rows that the query
    * finds: an index should keep them few.
@@ -178,8 +178,8 @@ export class FastRepository<Entity extends ObjectLiteral> extends Repository<Ent
   /**
    * Deletes old rows, 1,000 per statement, until none is left or the signal aborts; skips locked rows.
    * @param old the condition for old rows
-   * @param by the property of the rows' age, which has an index: rows of one age are neighbours in the table,
-   * and 1,000 take 20 ms
+   * @param by the property with the rows' age; it needs an index. As rows of one age are neighbours in the
+   * table, deleting 1,000 takes 20 ms
    */
   async sweep(old: Sql, by: keyof Entity & string, signal: AbortSignal): Promise<void> {
     const { table, keys } = this.shape;
@@ -282,13 +282,13 @@ function batchesOf(shape: Shape, rows: readonly ObjectLiteral[]): ObjectLiteral[
   );
 }
 
-/** Keys as PostgreSQL writes them: no other text names the same row. Longer digits may exceed bigint. */
+/** Keys as PostgreSQL writes them, so no other text names the same row. A longer number may exceed bigint. */
 const EXACT_KEYS: Record<string, RegExp> = {
   bigint: /^(?:0|-?[1-9]\d{0,17})$/,
   uuid: /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/,
 };
 
-/** The id if `where` has nothing else and the id is as PostgreSQL writes it; otherwise undefined. */
+/** The id, if `where` consists of the id alone, written as PostgreSQL does; otherwise undefined. */
 function idIn({ keys: [key] }: Shape, where: ObjectLiteral): string | undefined {
   const value: unknown = where[key!.property];
   const isAlone = Object.keys(where).length === 1 && typeof value === 'string';

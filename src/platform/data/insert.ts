@@ -14,19 +14,19 @@ export interface Part {
   readonly text: (parameter: Parameter) => string;
 }
 
-/** An update of one row that an `insert` requires. */
+/** An update of one row, for `Insert.requiring`: without that row, nothing is inserted. */
 export interface Requirement extends Part {
   /** Throws the error for a row that is missing, or has other values. */
   readonly otherwise: () => Promise<never>;
 }
 
-/** A command that refers to the new row, which its SQL calls `made`. */
+/** A command that refers to the new row, under the name `made` in the command's SQL. */
 export interface Belonging {
   readonly of: (made: Shape) => Part;
 }
 
 /**
- * An update of one row, which an `insert` requires.
+ * An update of one row, for `Insert.requiring`.
  * @param where the key of the row, and the values that it must still have
  * @param otherwise throws the error for a row that is missing, or has other values
  */
@@ -47,7 +47,7 @@ export function setting<Entity extends ObjectLiteral>(
   };
 }
 
-/** A row that belongs to a new row. @param fromRow for a property, the property of the new row to copy */
+/** A row that belongs to a new row. @param fromRow properties of the new row to copy, by property of this row */
 export function belonging<Entity extends ObjectLiteral>(
   rows: FastRepository<Entity>,
   values: Values<Entity>,
@@ -90,7 +90,7 @@ export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
     super();
   }
 
-  /** Requires an update of another row. @throws Error for a second update, which could succeed alone */
+  /** Requires an update of another row. @throws Error for a second update: one of two could succeed alone */
   requiring(required: Requirement): this {
     if (this.requirement)
       throw new Error('An insert can have only one requirement: use a transaction for more');
@@ -114,7 +114,7 @@ export class Insert<Entity extends ObjectLiteral> extends Deferred<Entity> {
    * Inserts the row, in the open transaction or by a statement of its own.
    * @param more further rows that belong to the new row
    * @returns the row as it is stored
-   * @throws ApiError of the requirement or of a violation; QueryFailedError otherwise. Nothing is inserted.
+   * @throws ApiError of the requirement or of a violation; QueryFailedError otherwise; then nothing is inserted
    */
   async run(...more: readonly Belonging[]): Promise<Entity> {
     const { rows, requirement } = this;
@@ -162,7 +162,7 @@ export function insert<Entity extends ObjectLiteral>(
 }
 
 /**
- * One statement of several commands; its result is the new row, or no row where the requirement failed. If a trigger
+ * One statement of several commands; its result is the new row, or no row if the requirement failed. If a trigger
  * skips the row of a command, the statement divides by zero, and PostgreSQL undoes all commands.
  */
 function textOf(shape: Shape, parts: readonly Part[], isRequired: boolean): string {

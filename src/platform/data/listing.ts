@@ -10,7 +10,7 @@ export const markOf = (text: string): string => hash('sha256', text, 'base64url'
 /** SQLSTATE class "data exception": a value that is invalid for the type of its column. */
 const NO_VALUE = /^22/;
 
-/** A data exception becomes `invalid_cursor`: only the cursor's values are new since the first page. */
+/** Turns a data exception into `invalid_cursor`: since the first page, only the cursor's values are new. */
 export function invalidCursor(cause: unknown): never {
   if (!NO_VALUE.test(codeOf(cause) ?? '')) throw cause;
   throw new ApiError('invalid_cursor', undefined, { cause });
@@ -48,7 +48,7 @@ export class Listing implements Cursors {
     }
   }
 
-  /** Must stay the same in every release: during an upgrade, releases continue each other's pages. */
+  /** Must be the same in every release: during an upgrade, one release continues a list that another began. */
   get mark(): string {
     const { shape, equal, among, range, sort = 'id', isDescending } = this;
     const parts = equal.map(([name, value]) => `${name}=${textOf(value)}`);
@@ -102,7 +102,7 @@ export class Range<Value = unknown> {
   constructor(
     readonly from: Value | undefined,
     readonly to: Value | undefined,
-    /** Whether the range is that of a prefix, which is only correct in the order of code points. */
+    /** Whether this is the range of a prefix, which is correct only if the texts are in code point order. */
     readonly isPrefix = false,
   ) {}
 }
@@ -160,7 +160,7 @@ export function requirePages({ entity, keys: [key, ...more] }: Shape): void {
   if (!(type in LEAST_KEY)) refuse(`its id is of type ${type}`);
 }
 
-/** Why a column cannot sort a list; undefined if it can. Cursors must hold its values without loss. */
+/** Why a column cannot sort a list; undefined if it can. Cursors must hold the column's values without loss. */
 function whyNotSorted({ type, metadata: column }: ShapeColumn): string | undefined {
   if (!(type in LEAST) || column.isArray) return `is of type ${type}${column.isArray ? '[]' : ''}`;
   if (column.isNullable) return 'can be null';
@@ -172,7 +172,7 @@ function whyNotSorted({ type, metadata: column }: ShapeColumn): string | undefin
 
 /** A text that no other value of the column has. */
 export function textOf(value: unknown): string {
-  // The text `null` differs from NULL by a NUL, which no text in PostgreSQL has.
+  // A NUL character, which no text in PostgreSQL contains, tells the text `null` from the value NULL.
   if (value === 'null') return 'null\0';
   return typeof value === 'object' ? JSON.stringify(value) : `${value as string | number | bigint | boolean}`;
 }

@@ -14,16 +14,16 @@ import { convert, type Shape, type ShapeColumn } from './shape.js';
 import { hiddenList, select } from './sql.js';
 import type { PageStart } from './values.js';
 
-/** Maximum pages of each table whose shared reads are remembered. */
+/** Maximum number of pages, for each table, whose shared reads are kept. */
 const MAX_SHARED = 1_000;
 
 /**
- * Pages of a table's rows, each by one keyset statement. Simultaneous requests for a page share its read,
- * which is charged to the payers that hold the fewest connections.
+ * Reads pages of a table's rows, each by one keyset statement. Simultaneous requests for a page share one
+ * read, which is charged to the request whose payers hold the fewest connections.
  */
 export class Pages {
   private readonly shared = new LRUCache<string, SharedRead<Slice>>({ max: MAX_SHARED });
-  /** The statements of pages, by the forms of their lists. */
+  /** Statements by `Listing.form` (filters and order), rounded limit, and whether a position is given. */
   private readonly written = new Map<string, Written>();
 
   constructor(
@@ -48,7 +48,7 @@ export class Pages {
     if (manager.queryRunner || work?.hasOwnTime) return read();
     const { quota } = connections.primary;
     const payers = work?.payers ?? NOBODY;
-    // Payers at their quota share reads only with each other, so that no other request waits with them.
+    // Payers at their quota share only reads of their own requests, so that no other request waits with them.
     const own = quota.isFull(payers) ? payers.join() : '';
     const question = `${own} ${form} ${JSON.stringify([limit, ...values.map(textOf)])}`;
     let shared = this.shared.get(question);
@@ -81,7 +81,7 @@ export class Pages {
   }
 }
 
-/** The sort value of a position. Times become a `Date`: PostgreSQL cannot read all years of `toISOString`. */
+/** The sort value of a position. Times become a `Date`: PostgreSQL cannot read every year that `toISOString` writes. */
 function sortValue({ type }: ShapeColumn, { value = '' }: Position): unknown {
   if (type !== 'timestamp with time zone') return value;
   const time = new Date(value);
@@ -159,7 +159,7 @@ function writePage(shape: Shape, list: Listing, { limit, after }: PageStart): Wr
     parameters: parameters.all,
   });
   if (!among || isOfKeys) return statement(text);
-  // Reads the first rows of each value; the page is the first rows of them all.
+  // Reads the first rows for each value of the list; the first of all these rows are the page.
   const all = `unnest(${parameters.hiddenList(among)}) AS ${ONE_OF}(v)`;
   const sorted = inOrder(order, list, 'found.');
   return statement(
@@ -169,9 +169,9 @@ function writePage(shape: Shape, list: Listing, { limit, after }: PageStart): Wr
 
 /**
  * The conditions that bound the rows. The last column with a value, the sort column and the key are compared
- * together, and rows are ordered by all three, so that only an index on them avoids a sort. For an equality,
- * the planner may scan the whole primary key in search of a rare value. For a comparison of several columns
- * with hidden values, it assumes that a third of the rows match, too many to sort for a page.
+ * together, and rows are ordered by all three, so that only an index on them avoids a sort. With an equality
+ * instead, the planner may scan the whole primary key in search of a rare value. For a comparison of several
+ * columns with hidden values, the planner assumes that a third of the rows match: too many to sort.
  */
 function bounds(
   { visible, hidden }: Parameters,

@@ -7,9 +7,9 @@ import { select } from './sql.js';
 import type { PageStart } from './values.js';
 
 export interface SearchOrder {
-  /** Names of columns that the query selects; the `id` follows. */
+  /** Names of the query's columns to sort by; rows with equal values are sorted by `id`. */
   readonly sort: readonly string[];
-  /** Applies to all sort columns; to reverse one, select its negated number. Ascending by default. */
+  /** The direction of all sort columns, by default ascending; to reverse one, select its negated number. */
   readonly order?: Direction;
 }
 
@@ -44,7 +44,7 @@ export class Search implements Cursors {
   async read(connections: Connections, manager: EntityManager, { limit, after }: PageStart): Promise<Slice> {
     const { parameters, columns } = this;
     const values = after ? [...this.valuesIn(after.value)!, after.id] : [];
-    // Not prepared: a feature may send any number of SQL texts, and each set of values gets its own plan.
+    // Not prepared: a feature may send any number of SQL texts, and each set of values should get its own plan.
     const statement = connections.statement(this.write(values.length, limit));
     const read = connections.runList(manager, statement, [...parameters, ...values]);
     const found = await (after ? read.catch(invalidCursor) : read);
@@ -58,7 +58,7 @@ export class Search implements Cursors {
     };
   }
 
-  /** Selects the sort values as texts, then the columns of the row: for a page and one row more. */
+  /** SQL that selects the sort values as texts, then the row's columns, for a page and one more row. */
   private write(count: number, limit: number): string {
     const { sql, parameters, shape, columns, isDescending } = this;
     const places = Array.from({ length: count }, (_value, i) => `$${parameters.length + i + 1}`).join(', ');

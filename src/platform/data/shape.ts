@@ -26,7 +26,7 @@ export interface ShapeColumn {
   readonly type: string;
   readonly isArray: boolean;
   readonly metadata: ColumnMetadata;
-  /** Conversions of TypeORM before a value is sent and after it is received; undefined if there are none. */
+  /** TypeORM's conversions of a value before it is sent and after it is received; undefined if it has none. */
   readonly write?: Convert;
   readonly read?: Convert;
 }
@@ -52,7 +52,7 @@ export class Shape {
   /** Columns that a read returns, in this order; without columns that have `select: false`. */
   readonly selected: readonly ShapeColumn[];
   readonly keys: readonly ShapeColumn[];
-  /** The condition of a row that is not soft-deleted. */
+  /** The SQL condition that a row is not soft-deleted. */
   readonly notDeleted?: string;
   /** The column with the time of the last change, if TypeORM sets it. */
   readonly updateColumn?: ShapeColumn;
@@ -213,7 +213,7 @@ export function requireShape(entity: EntityMetadata): void {
     );
 }
 
-/** Why an entity cannot have a `Shape`, which converts values as TypeORM does; undefined if it can. */
+/** Why an entity cannot have a `Shape`; undefined if it can. A `Shape` must convert values as TypeORM does. */
 function whyNoShape(entity: EntityMetadata): string | undefined {
   const { embeddeds, eagerRelations, lazyRelations, listeners, inheritancePattern, treeType } = entity;
   if (typeof entity.target !== 'function') return 'it is not a class';

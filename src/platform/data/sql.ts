@@ -2,7 +2,7 @@ import type { Shape, ShapeColumn } from './shape.js';
 
 // The SQL of prepared statements. Parameters are numbered in the order of the columns that a function is given.
 
-/** One row with the values of some columns; `isLocked` locks the row until the transaction ends. */
+/** Selects one row by values of some columns; `isLocked` locks the row until the transaction ends. */
 export function selectOne(shape: Shape, by: readonly ShapeColumn[], isLocked: boolean): string {
   return `${select(shape, matching(by, numbered))} LIMIT 1${isLocked ? ' FOR UPDATE' : ''}`;
 }
@@ -58,7 +58,7 @@ export function lock(shape: Shape, by: readonly ShapeColumn[], parameter: Parame
   return `SELECT 1 FROM ${shape.table}${where(shape, matching(by, parameter))} FOR UPDATE`;
 }
 
-/** The conditions of rows: a column in `among` matches any value of a list, the others one value. */
+/** The conditions of rows: a column in `among` matches any value of a list, any other column one value. */
 export function matching(
   by: readonly ShapeColumn[],
   parameter: Parameter,
@@ -81,7 +81,7 @@ function where({ notDeleted }: Shape, conditions: readonly string[]): string {
 
 /**
  * A parameter for a list whose length is hidden from the planner. If PostgreSQL saw a short list, a custom
- * plan would look cheaper than the generic one, and each run would be planned anew, which takes 20 to 100 µs.
+ * plan would look cheaper than the generic one, so each run would be planned anew, in 20 to 100 µs.
  */
 export function hiddenList(parameter: string, { type }: ShapeColumn): string {
   return `(SELECT ${parameter}::${type}[])::${type}[]`;

@@ -6,7 +6,7 @@ import { codeOf, Connections, type Statement } from '../database/index.js';
 /** SQLSTATE `in_failed_sql_transaction`. */
 const IN_FAILED_TRANSACTION = '25P02';
 
-/** `pg` has the property, its types do not. */
+/** The types of `pg` lack this property. */
 type Connected = PoolClient & { readonly pipeline?: boolean };
 
 interface Session {
@@ -15,7 +15,7 @@ interface Session {
   hasEnded: boolean;
   /** The failure of a nested `run`, which undoes the whole transaction. */
   failure?: { readonly error: unknown };
-  /** Statements whose answers nobody waits for; none of these promises rejects. */
+  /** Statements sent without waiting for their answers; none of these promises rejects. */
   readonly unanswered: Promise<unknown>[];
   /** The first failure of an unanswered statement, which makes later statements fail. */
   cause?: { readonly error: unknown };
@@ -29,19 +29,19 @@ const PROBE: Statement = { text: 'SELECT', rowMode: 'array' };
 const instances = new WeakMap<DataSource, Transactions>();
 
 /**
- * Sends a statement without waiting for its answer, so that the next can follow at once. A failure undoes the
- * open transaction, whose `run` throws it. Outside of a transaction, waits for the answer. Not for features.
+ * Sends a statement without waiting for its answer, so that the next statement can follow at once. A failure
+ * undoes the open transaction; its `run` throws the error. Without a transaction, waits. Not for features.
  */
 export let goOn: (transactions: Transactions, statement: () => Promise<unknown>) => Promise<void>;
 
-/** The open transaction of the current call. Only `FastRepository` and `manager` work in it. */
+/** The open transaction of the current call. Only statements of `FastRepository` and `manager` belong to it. */
 export class Transactions {
   static {
     goOn = async (transactions, statement) => {
       const { current } = transactions;
       const failed = (error: unknown) => {
         if (!current) throw error;
-        // This code only says that an earlier statement has failed, whose error is the cause.
+        // This SQLSTATE only says that an earlier statement failed; that statement's error is the cause.
         if (codeOf(error) !== IN_FAILED_TRANSACTION) current.cause ??= { error };
       };
       const answered = statement().catch(failed);
@@ -66,8 +66,8 @@ export class Transactions {
 
   /**
    * Runs `work` in the open transaction, or else in a new one of TypeORM. An error undoes the whole
-   * transaction, even if an outer `run` catches the error. A request's transaction ends when the answer is
-   * due; the time includes waiting for a connection and for locks.
+   * transaction, even if an outer `run` catches the error. A request's transaction must end before
+   * the request's answer is due; waiting for a connection and for locks takes part of that time.
    * @throws Error as `manager` does; any error of `work`
    */
   async run<T>(work: (transaction: EntityManager) => Promise<T>): Promise<T> {
@@ -115,7 +115,7 @@ export class Transactions {
 
   /**
    * Does the work of a transaction up to its COMMIT. After an ignored failure, PostgreSQL answers COMMIT with a ROLLBACK,
-   * which neither `pg` nor TypeORM treats as a failure. So a last statement, sent together with COMMIT, fails first.
+   * which neither `pg` nor TypeORM treats as a failure. So a statement that fails in this case is sent with COMMIT.
    */
   private async work<T>(
     manager: EntityManager,
@@ -132,7 +132,7 @@ export class Transactions {
       const failure = session.cause ?? session.failure;
       if (failure) throw failure.error;
       const client = (await manager.queryRunner!.connect()) as Connected;
-      // `send` has sent the statement when it returns, and COMMIT is sent after this method.
+      // `send` sends the statement before it returns, so COMMIT, sent after this method, follows it.
       const [last, values] = session.last ?? [PROBE, []];
       const isWhole = Connections.of(this.database)
         .send(client, last, values)

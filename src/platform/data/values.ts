@@ -16,8 +16,8 @@ export type Which<Entity> = {
 };
 
 /**
- * The rows of a list. A column can have a value, or null for NULL; one column a list of accepted values; the
- * sort column a range (`between`, `startingWith`). Undefined values are ignored, so that a request's optional
+ * Selects the rows of a list: any column by a value, or null for NULL; one column by a list of values; the
+ * sort column by a range (`between`, `startingWith`). Undefined values are ignored, so that a request's optional
  * parameters can be passed on.
  */
 export type Filter<Entity> = {
@@ -43,7 +43,7 @@ export interface PageOptions<Entity> extends Pick<PageQuery, 'limit' | 'cursor'>
 /** Values of a row to add or change. In a new row, the other columns get their defaults. */
 export type Values<Entity> = { readonly [Key in keyof Entity]?: Entity[Key] };
 
-/** The first `limit` rows of a list, or those after a position. */
+/** The first `limit` rows of a list, or the first `limit` rows after a position. */
 export interface PageStart {
   readonly limit: number;
   readonly after?: Position;

@@ -15,8 +15,8 @@ import { CHECK_CLIENT, LIMITS, prepareSession, TIMEOUTS } from './session-settin
 import { answered503 } from './unavailable.js';
 
 /**
- * Sends statements that do not wait for each other in one packet: `pg` corks the socket for each, and this
- * socket uncorks in the next tick, as Node advises. A keyed change of an order takes six writes, not eight.
+ * Sends statements in one packet if none waits for another: `pg` corks the socket for each, and this socket
+ * uncorks in the next tick, as Node advises. A change of an order with a key takes six writes, not eight.
  */
 class PacketSocket extends Socket {
   override uncork(): void {
@@ -25,7 +25,7 @@ class PacketSocket extends Socket {
 }
 
 /**
- * Options of all pools except that of slow operations. `pipeline` sends the statements of a transaction
+ * Options of all pools except the one for slow operations. `pipeline` sends the statements of a transaction
  * without waiting for each answer.
  */
 const COMMON = {
@@ -35,7 +35,7 @@ const COMMON = {
   onConnect: (client: ClientBase) => prepareSession(client),
 };
 
-/** Marks `pg` errors that mean 503: TypeORM logs each, and then copies its properties into its own error. */
+/** Marks `pg` errors that mean 503: TypeORM logs each, then copies the properties into an error of its own. */
 class StatementFailures extends AdvancedConsoleLogger {
   override logQueryError(...[error, ...rest]: Parameters<AdvancedConsoleLogger['logQueryError']>): void {
     super.logQueryError(answered503(error), ...rest);
@@ -76,7 +76,7 @@ function optionsOf(config: Config, applicationName: string, pool: PoolConfig): C
   };
 }
 
-/** Options of a session past any pooler. */
+/** Options of a session that bypasses any pooler. */
 export function sessionClient({ DATABASE_DIRECT_URL, DATABASE_URL }: Config, name: string) {
   return {
     connectionString: DATABASE_DIRECT_URL ?? DATABASE_URL,
@@ -112,7 +112,7 @@ function replicaPool(pool: PoolConfig, connectionString: string): PoolConfig {
 
 /**
  * Lifts the lock time-out for `CREATE INDEX CONCURRENTLY`, which blocks nothing, but waits for every open
- * transaction. Other migrations wait briefly: all requests for a table queue up behind a waiting migration.
+ * transaction. Other migrations wait briefly, as all requests for a table queue up behind a waiting migration.
  */
 @EventSubscriber()
 class ConcurrentStatements implements EntitySubscriberInterface {
@@ -135,8 +135,8 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
     applicationName: 'petstore-migrations',
     connectTimeoutMS: TIMEOUTS.start,
     subscribers: [ConcurrentStatements],
-    // Overrides time-outs that the role may have, for requests through a pooler. With the keep-alive probes,
-    // the server notices within two minutes that the client machine is gone, and releases its locks.
+    // Overrides the role's time-outs, which may be set for requests through a pooler. By the keep-alive probes,
+    // the server notices within two minutes that the client machine is gone, and releases the client's locks.
     extra: {
       onConnect: (client: ClientBase) => prepareSession(client),
       options: `-c statement_timeout=0 -c lock_timeout=${TIMEOUTS.migrationLock} -c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10`,
@@ -145,7 +145,7 @@ export function sessionOptions(config: Config): PostgresDataSourceOptions {
   };
 }
 
-/** Connections of a process for jobs, which need sessions of their own. */
+/** Connections for jobs, per process: jobs need sessions of their own. */
 export const JOB_CONNECTIONS = 2;
 
 /** Connections for migrations, commands and people. */

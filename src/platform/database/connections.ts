@@ -12,7 +12,7 @@ import type { LendingPg, LentPool } from './lent-pool.js';
 import { Replicas } from './replicas.js';
 import { answered503, isLostStatement } from './unavailable.js';
 
-/** The fixed part of a statement, used as a prototype: `pg` copies all own properties at every run. */
+/** The fixed part of a statement, used as a prototype, as `pg` copies all own properties at every run. */
 export interface Statement extends QueryArrayConfig {
   readonly text: string;
 }
@@ -22,9 +22,9 @@ export type Row = unknown[];
 /** The options of TypeORM, and those of this service. */
 export type ConnectionOptions = PostgresDataSourceOptions & {
   readonly driver: LendingPg;
-  /** The pools of replicas that lists are read from; none when left out. */
+  /** The pools of the replicas from which lists are read; none by default. */
   readonly replicaPools?: readonly PoolConfig[];
-  /** Whether a connection keeps its prepared statements; true when left out. */
+  /** Whether a connection keeps its prepared statements; true by default. */
   readonly preparesStatements?: boolean;
 };
 
@@ -63,7 +63,7 @@ export class Connections {
   }
 
   /**
-   * Runs a statement in the transaction of a manager if it has one, else on any connection of the pool.
+   * Runs a statement in the manager's transaction if there is one, else on any connection of the pool.
    * @returns rows as arrays of column values
    * @throws QueryFailedError; a useless connection is closed, which undoes its transaction
    */

@@ -134,7 +134,7 @@ type LoadedOptions = Omit<DataSourceOptions, 'entities'> & {
   entities: (Type | EntitySchema)[];
 };
 
-/** Keeps the entities whose repositories the service's modules provide, and the targets of foreign keys. */
+/** Keeps the entities whose repositories the service's modules provide, and the targets of their foreign keys. */
 function ofModules({ modules, entities: loaded, ...options }: LoadedOptions): DataSourceOptions {
   const tokens = new Set([...modules.values()].flatMap(({ providers }) => [...providers.keys()]));
   const entities = new Set<unknown>(loaded.filter((entity) => tokens.has(getRepositoryToken(entity))));

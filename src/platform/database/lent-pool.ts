@@ -36,10 +36,10 @@ export class LentPool extends Pool {
       this.slow.on('error', (error, client) => this.emit('error', error, client));
     }
     const { connectionTimeoutMillis } = this.options;
-    // At the start, no client waits for an answer, and loading the service on a busy machine takes longer.
+    // At the start, connecting may take longer: no client waits, and a busy machine is loading the service.
     this.options.connectionTimeoutMillis = TIMEOUTS.start;
     this.once('connect', () => (this.options.connectionTimeoutMillis = connectionTimeoutMillis));
-    // An error of a lent connection fails its statement too; without a listener, the error would end the process.
+    // An error of a lent connection reaches its statement anyway; without a listener, the process would end.
     this.on('connect', (client) => client.on('error', () => {}));
     // The pool emits `release` before it has the connection back, so the quota is released a tick later.
     this.on('release', (_error, client) => {
@@ -52,7 +52,7 @@ export class LentPool extends Pool {
     });
   }
 
-  /** The calls of `connect` that wait for a connection. */
+  /** The number of calls of `connect` that wait for a connection. */
   get queued(): number {
     // pg-pool queues even a call that an idle connection serves in the next tick.
     return this.quota.waiting + Math.max(0, this.waitingCount - this.idleCount);
@@ -95,7 +95,7 @@ export class LentPool extends Pool {
       return client;
     } catch (error) {
       this.quota.release(payers);
-      // Any other failure means 503 too, such as that of a certificate that cannot be read.
+      // Any other failure, such as an unreadable certificate, means 503 too.
       const failure = isUnavailable(error)
         ? error
         : new NoConnection((error as Error).message, { cause: error });
@@ -156,7 +156,7 @@ function refuseFurther(client: PoolClient): () => void {
   };
 }
 
-/** `pg` as the `driver` of a data source, with a `LentPool`: TypeORM creates the one pool of the process as it connects. */
+/** `pg` as the `driver` of a data source, with `LentPool` as its pool, which TypeORM creates when it connects. */
 export interface LendingPg {
   pool?: LentPool;
 }

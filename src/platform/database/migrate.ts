@@ -53,7 +53,7 @@ export async function migrate(config: Config, { migrations, install }: Schema): 
   }
 }
 
-/** Remembers the name of the migration that failed, which TypeORM tells its logger. */
+/** Remembers the name of a failed migration: TypeORM passes the name to its logger. */
 class FailedMigration extends AdvancedConsoleLogger {
   name = '';
 
@@ -94,7 +94,7 @@ async function requireTables(session: QueryRunner): Promise<void> {
 const NO_LOCK = '55P03';
 const NO_RIGHT = '42501';
 
-/** The oldest transactions of other sessions with table locks: one of them was in the way. */
+/** The oldest transactions of other sessions with table locks: one of them blocked the migration. */
 const HOLDERS = `
   SELECT format('%s (%s, %s, for %s s)', pid, usename, coalesce(nullif(application_name, ''), 'no name'),
     extract(epoch FROM now() - xact_start)::int) AS holder
@@ -123,8 +123,8 @@ async function explainFailure(failure: unknown, database: DataSource): Promise<u
 const RETRY_MS = 100;
 
 /**
- * Acquires the migration lock by repeated attempts. A blocking statement would hold a snapshot, whose end the
- * holder of the lock would await in `CREATE INDEX CONCURRENTLY`: a deadlock.
+ * Acquires the migration lock by repeated attempts. A statement that waits for the lock would hold a snapshot,
+ * and the lock's holder, in `CREATE INDEX CONCURRENTLY`, would wait for that snapshot to end: a deadlock.
  * @throws OperatorError if the lock does not become free
  */
 async function awaitTurn(session: QueryRunner): Promise<void> {

@@ -37,7 +37,7 @@ export async function openDatabase(config: Config, stopping?: AbortSignal): Prom
 }
 
 /**
- * Opens the database of a service from another program, whether the service is running or not.
+ * Opens a service's database for another program, whether or not the service is running.
  * @throws OperatorError if the data folder has no database
  */
 export async function reachDatabase(config: Config, stopping?: AbortSignal): Promise<OpenDatabase> {

@@ -6,16 +6,16 @@ import { prepareSession, TIMEOUTS } from './session-settings.js';
 import { SharedRead } from './shared-reads.js';
 import { codeOf } from './unavailable.js';
 
-/** A position in the write-ahead log (WAL): its timeline, and bytes since its beginning. */
+/** A position in the write-ahead log (WAL): the timeline, and the bytes since the log's beginning. */
 type WalPosition = readonly [timeline: number, bytes: bigint];
 
-/** The end of the acknowledged log: flushed, or just inserted if commits do not wait for the disk. */
+/** The end of the acknowledged log: as flushed, or if commits do not wait for the disk, as inserted. */
 const PRIMARY = `SELECT pg_walfile_name(lsn), lsn - '0/0' FROM (SELECT CASE current_setting('synchronous_commit')
   WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END) AS now(lsn)`;
 
 const REPLICA = "SELECT pg_last_wal_replay_lsn() - '0/0'";
 
-/** An identity that a primary shares with its replicas alone, and the timeline of a replica, read from its control file. */
+/** An identity that only a primary and its replicas share, and for a replica, the timeline from its control file. */
 const IDENTITY = `SELECT system_identifier || ' ' || current_database(),
   (SELECT min_recovery_end_timeline FROM pg_control_recovery() WHERE pg_is_in_recovery()) FROM pg_control_system()`;
 
@@ -91,7 +91,7 @@ class Replica {
   ) {
     this.host = new URL(options.connectionString!).host;
     const onConnect = async (client: ClientBase) => {
-      // An error of a lent connection fails its statement too; without a listener, the error would end the process.
+      // An error of a lent connection reaches its statement anyway; without a listener, the process would end.
       client.on('error', this.suspend);
       await prepareSession(client);
       await this.identify(client);
@@ -106,7 +106,7 @@ class Replica {
     let client: PoolClient | undefined;
     let isCurrent = false;
     const { pool } = this;
-    // All connections are taken: reads that already wait get the idle ones.
+    // All connections count as taken if the reads that already wait will get the idle ones.
     const isBusy = pool.totalCount === pool.options.max && pool.idleCount <= pool.waitingCount;
     try {
       client = await pool.connect();

@@ -22,7 +22,7 @@ export type Rows<Row> = Readable & AsyncIterable<Row>;
 /** Rows per fetch. */
 const BATCH = 100;
 
-/** Starts a transaction without a time limit, which ends when the client disconnects. */
+/** Starts a transaction whose statements have no time limit; it ends when the client disconnects. */
 const BEGIN = 'START TRANSACTION; SET LOCAL statement_timeout = 0';
 /** The longest time-out of Node, in effect none: `RowStream.silence` watches over the stream instead. */
 const NO_TIMEOUT = 2_147_483_647;
@@ -52,7 +52,7 @@ class RowStream extends QueryStream {
   }
 }
 
-/** Reads rows by cursors, with little memory: `DATABASE_STREAMS` per process, within a client's quota. */
+/** Reads rows by cursors, with little memory: `DATABASE_STREAMS` streams per process, within clients' quotas. */
 @Injectable()
 export class RowStreams implements OnApplicationShutdown {
   private readonly open = new Set<Readable>();

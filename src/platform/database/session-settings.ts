@@ -13,7 +13,7 @@ export const TIMEOUTS = {
   statement: 1_200,
   /**
    * The server cancels a statement that waits longer for a lock. A statement can wait twice for a row, in the queue and
-   * then for the row lock: both together end before the statement time-out, which would hide the reason.
+   * then for the row lock: both waits together end before the statement time-out, which would hide the reason.
    */
   lock: 590,
   /** A connection whose server has sent nothing for this long is closed: the server is frozen or cut off. */
@@ -86,8 +86,8 @@ export async function prepareSession(client: ClientBase, further?: string): Prom
 }
 
 /**
- * Lets a server that works on a statement check every second whether its client is still connected (not on Windows, which has
- * no such check).
+ * Makes the server check every second, while a statement runs, whether its client is still connected (not on
+ * Windows, which has no such check).
  */
 export const CHECK_CLIENT = `SELECT set_config('client_connection_check_interval', '1000', false) FROM pg_settings
   WHERE name = 'dynamic_shared_memory_type' AND setting <> 'windows'`;

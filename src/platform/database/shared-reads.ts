@@ -9,7 +9,7 @@ export class SharedRead<Answer> {
   private underWay?: Promise<unknown>;
   private payers = new Set<Payers>();
 
-  /** @param read gets the payers of the calls that share it; must outlive the requests of these calls */
+  /** @param read gets the payers of the calls that share it; the end of a call's request must not end the read */
   constructor(private readonly read: (payers: ReadonlySet<Payers>) => Promise<Answer>) {}
 
   ask(payers?: Payers): Promise<Answer> {

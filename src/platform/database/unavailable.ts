@@ -11,10 +11,10 @@ const NOT_NOW = [
   '58', // system error: I/O error
   '25006', // read-only transaction: the primary has moved
   '25P03', // idle-in-transaction time-out
-  '28', // the server no longer takes this service's credentials
-  '3D000', // its database is gone, as in the middle of a restore
+  '28', // the server no longer accepts this service's credentials
+  '3D000', // the database does not exist, as in the middle of a restore
   '40', // transaction rollback: serialization failure, deadlock
-  '55000', // the database takes no connections
+  '55000', // the database accepts no connections
   '55P03', // lock time-out
   '2200H', // a sequence has reached its end
 ];
@@ -40,13 +40,13 @@ export function isUnavailable(error: unknown): boolean {
     syscall?: unknown;
   };
   if (driverError instanceof Error && isUnavailable(driverError)) return true;
-  // From `prepareSession`: the service cannot use the database.
+  // `prepareSession` throws an `OperatorError` if the service cannot use the database.
   if (error instanceof OperatorError || error instanceof NoConnection) return true;
   if (error instanceof AggregateError) return error.errors.some(isUnavailable);
   if (typeof code !== 'string') return BY_MESSAGE.test(error.message);
   if (code.length === 5 && NOT_NOW.some((prefix) => code.startsWith(prefix))) return true;
   if (isLostStatement(error)) return true;
-  // The missing socket file of a server that is not running; a file missing elsewhere is a bug.
+  // A missing socket file means that the server is not running; any other missing file is a bug.
   return NETWORK.test(code) || (code === 'ENOENT' && syscall === 'connect');
 }
 

@@ -29,7 +29,7 @@ export function optionsOf({ longestPauseSeconds }: Pick<JobQueue, 'longestPauseS
     retentionSeconds: NEVER,
     // Applies to failed jobs only: completed jobs are deleted at once.
     deleteAfterSeconds: 30 * DAY_SECONDS,
-    // A worker without a heartbeat for this time is dead: others take over its jobs.
+    // A worker without a heartbeat for this time counts as dead: others take over its jobs.
     heartbeatSeconds: 20,
     expireInSeconds: 120,
   };
@@ -62,7 +62,7 @@ export function createBoss(db: Db, options: ConstructorOptions = {}): PgBoss {
 /** Migrates the tables of pg-boss. Only one instance may do so at a time. */
 export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<void> {
   const db = { executeSql: (text: string, values?: unknown[]) => session.query(text, values) };
-  // CREATE SCHEMA takes a right that the role may lack, even if the schema exists.
+  // CREATE SCHEMA needs a right, which the role may lack, even if the schema exists.
   const { rows } = await session.query(`SELECT to_regnamespace('pgboss') IS NULL AS "isMissing"`);
   const createSchema = (rows as [{ isMissing: boolean }])[0].isMissing;
   const boss = createBoss(db, { supervise: false, schedule: false, createSchema });
@@ -73,9 +73,9 @@ export async function installJobs(session: Pick<ClientBase, 'query'>): Promise<v
   if (failure) throw failure;
 }
 
-/** Milliseconds that a statement may take: few, to notice a frozen server that another one has replaced. */
+/** Milliseconds that a statement may take: few, to notice a frozen server that another server has replaced. */
 const STATEMENT_MS = 5_000;
-/** Milliseconds for transactions and maintenance, which runs in blocks and sometimes rebuilds an index. */
+/** Milliseconds for transactions, and for maintenance, which sends whole blocks or rebuilds an index. */
 const LONG = { query_timeout: 120_000 };
 const MAINTENANCE = /^\s*(?:BEGIN|REINDEX)\b/;
 
@@ -87,8 +87,8 @@ const OTHERS = `SELECT DISTINCT split_part(code, ' ', 1) AS release FROM pg_stat
   WHERE datname = current_database() AND starts_with(application_name, $1) AND code <> $2`;
 
 /**
- * Connections for jobs alone, past any pooler, so that jobs and requests do not wait for each other. pg-boss's own pool has
- * no time-out for an answer.
+ * Connections for jobs alone, past any pooler, so that jobs and requests do not wait for each other. pg-boss's own pool
+ * would not do, as it has no time-out for an answer.
  */
 @Injectable()
 export class JobsDatabase implements Db {
@@ -103,7 +103,7 @@ export class JobsDatabase implements Db {
       keepAlive: true,
       query_timeout: STATEMENT_MS,
       max: JOB_CONNECTIONS,
-      // Commands end without closing it.
+      // Commands end without closing the pool.
       allowExitOnIdle: true,
     });
     // The next statement replaces a broken idle connection. Without a listener, the error would end the process.

@@ -20,7 +20,7 @@ import { Jobs } from './jobs.js';
 const RETRY_MS = 1_000;
 /** Milliseconds between polls of a queue: the first try of a job is due within half a second. */
 const LOOK_MS = 300;
-/** Milliseconds between polls for schedules, due in minutes, and for failed jobs of other processes. */
+/** Milliseconds between polls for jobs of schedules, due at whole minutes, and for other processes' failures. */
 const LOOK_RARELY_MS = 5_000;
 /** Seconds after which an idle worker polls without being woken. */
 const UNWOKEN_SECONDS = 600;
@@ -34,7 +34,7 @@ const STOP_MS = 3_000;
 const NEWER_MS = 10_000;
 /** Maximum length of a stored reason, in characters. */
 const REASON_LENGTH = 500;
-/** Seconds after which an unhandled job of a schedule expires, so that a removed schedule leaves no pile. */
+/** Seconds until an unhandled job of a schedule expires, so that jobs of a removed schedule do not pile up. */
 const SCHEDULED_SECONDS = 24 * 60 * 60;
 
 /** All jobs are one payer: they wait for each other, and leave connections for requests and readiness. */
@@ -141,9 +141,9 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   /**
-   * Sets the schedules of this release, unless a newer release runs, whose schedules apply then. Removes all
-   * other schedules, unless this release also runs with other schedules, as in a rolling update of features
-   * alone. A release runs while connected to the database, so the older one takes over after a rollback.
+   * Sets this release's schedules, unless a newer release runs: then the newer release's apply. Removes other
+   * schedules, unless other processes of this release have them, as in a rolling update of features alone. A
+   * release counts as running while connected to the database, so after a rollback the older one takes over.
    * @returns whether all is done
    */
   private async updateSchedules(): Promise<boolean> {
@@ -174,7 +174,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
     const wake = () => {
       const [id] = idle;
       if (id === undefined) return;
-      // Wakes another worker next time, as this one may be waiting for a database that hangs.
+      // The next call wakes another worker, as this one may be waiting for a database that hangs.
       idle.delete(id);
       idle.add(id);
       boss.notifyWorker(id);
@@ -234,8 +234,8 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
   }
 
   /**
-   * Records completed jobs and deletes them, all of one moment by one statement, so that a slow job delays no
-   * other. Repeats this while this worker has the job: a database fault must not make a job run twice.
+   * Records and deletes completed jobs, those of one moment by one statement, so that no job waits for a slow
+   * one. Repeats this while this worker has the job: a database fault must not make a job run twice.
    */
   private ender(queue: JobQueue): (job: Fetched) => Promise<void> {
     let done: Fetched[] = [];
@@ -344,7 +344,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
 @Module({ providers: [Jobs, JobsDatabase], exports: [Jobs, JobsDatabase] })
 export class JobsModule {}
 
-/** Runs the handlers. Not global: global modules are closed first, and handlers need their connections to the end. */
+/** Runs the handlers. Not global: global modules are closed first, but handlers need the connections to the end. */
 @Module({ providers: [JobWorkers] })
 export class JobWorkersModule {}
 
@@ -353,7 +353,7 @@ function reasonOf(error: Error): string {
   return messageOf(error).replaceAll('\0', '').slice(0, REASON_LENGTH).toWellFormed();
 }
 
-/** Seconds of pg-boss's pause after a number of earlier tries. */
+/** Seconds that pg-boss pauses before the next try, by the number of earlier tries. */
 function pauseAfter(earlier: number, longestSeconds: number): number {
   return Math.min(longestSeconds, FIRST_PAUSE_SECONDS * 2 ** Math.min(earlier, 30) * (1 + Math.random()));
 }

@@ -23,9 +23,9 @@ export interface JobQueue<Payload = any> {
   longestPauseSeconds: number;
   /** Handles a job; without a handler, jobs wait. Errors are retried; a JobError can choose the next try. */
   handle?: (job: Job<Payload>) => Promise<unknown>;
-  /** Records jobs that completed at the same moment. Repeated if it fails. */
+  /** Records jobs that completed at the same moment. Called again if it throws. */
   record?: (ids: readonly string[]) => Promise<unknown>;
-  /** Records a job that has failed for good, however its last try ended. Repeated if it fails. */
+  /** Records a job that has failed for good, however its last try ended. Called again if it throws. */
   recordFailure?: (id: string, reason: string) => Promise<unknown>;
   /** The schedule of the queue: five fields of cron, in UTC. */
   cron?: string;
@@ -40,7 +40,7 @@ interface Verdict {
   retryAfterSeconds?: number;
 }
 
-/** A failed try. The operator sees the message: no secrets. */
+/** A failed try. The operator sees the message, so it must contain no secrets. */
 export class JobError extends Error {
   readonly isFinal: boolean;
   readonly retryAfterSeconds: number;

@@ -52,8 +52,8 @@ interface Backlog {
 }
 
 /**
- * pg-boss knows no ages. This reads the first entry of its index of waiting jobs, which is in the order of
- * creation, as all jobs have the same priority.
+ * pg-boss does not report ages. This reads the first entry of pg-boss's index of waiting jobs; the index is in
+ * the order of creation, as all jobs have the same priority.
  */
 const AGES = `
   SELECT queue, coalesce(extract(epoch FROM now() - (
@@ -70,7 +70,7 @@ export class Jobs implements OnApplicationBootstrap {
   private readonly queues = new Map<string, JobQueue>();
   private readonly tried = new Map<string, number>();
   private readonly backlogs = cached(() => this.readBacklogs(), { ms: 1_000, times: 20 });
-  /** The pg-boss of this process, which `JobWorkers` starts and stops. */
+  /** This process's instance of pg-boss; `JobWorkers` starts and stops it. */
   readonly boss: PgBoss;
 
   constructor(
@@ -141,7 +141,7 @@ export class Jobs implements OnApplicationBootstrap {
     return (await this.backlogs()).find((one) => one.queue === queue)!;
   }
 
-  /** The number of tries with a result in this process since its start. */
+  /** The number of tries that had this result in this process since its start. */
   triesOf(queue: string, result: Result): number {
     return this.tried.get(`${queue} ${result}`) ?? 0;
   }

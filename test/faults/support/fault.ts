@@ -7,9 +7,9 @@ import { Probe } from './probes.js';
 const BEFORE_MS = 1_000;
 const AFTER_MS = 3_000;
 
-/** Every answer arrives within this many milliseconds, whatever the database does. */
+/** Every answer must arrive within this many milliseconds, whatever the database does. */
 export const PATIENCE_MS = 3_000;
-/** The service has recovered this many milliseconds after its database. */
+/** Within this many milliseconds after its database recovers, the service must recover too. */
 export const HEALING_MS = 2_000;
 
 export interface Fault {

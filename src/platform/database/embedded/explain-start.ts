@@ -50,7 +50,7 @@ export function explainFailure(what: string, output: string, log?: string): Oper
   );
 }
 
-/** The error if root cannot become another user: a container dropped capabilities, or has no other user. */
+/** The error if root cannot become another user: a container has dropped capabilities, or has no other user. */
 function staysRoot(message: string): OperatorError {
   return new OperatorError(
     `PostgreSQL does not run as root, and this process may not run it as another user: ${message}. ` +

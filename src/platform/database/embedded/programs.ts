@@ -24,7 +24,7 @@ export async function loadBinaries(): Promise<Binaries> {
 }
 
 /**
- * The command for a PostgreSQL program: as it is, or as `nobody` if this process is root. If `nobody` cannot reach the
+ * The command that runs a PostgreSQL program, as `nobody` if this process is root. If `nobody` cannot reach the
  * program or the data, such as under `/root`, the program keeps CAP_DAC_OVERRIDE (`capabilities(7)`).
  */
 export function unprivileged(file: string, args: string[], data: string) {
