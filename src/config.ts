@@ -53,9 +53,9 @@ const isWebhookUsed = ({ MESSAGES_WEBHOOK_URL: url, MESSAGES_WEBHOOK_SECRET: sec
  */
 export class Config {
   // Serving
-  /** TCP port; 0 takes a free one. */
+  /** TCP port; 0 takes a free port. */
   @AsInteger() @Min(0) @Max(65_535) @IsInt() PORT = 3000;
-  /** Address to listen on; every address without it. */
+  /** Address to listen on; without it, every address. */
   @IsOptional() @IsString() HOST?: string;
   /** Processes that serve requests. */
   @AsInteger() @Min(1) @Max(64) @IsInt() WORKERS = 1;
@@ -65,23 +65,23 @@ export class Config {
   @IsOptional() @WithoutTrailingSlash() @EndsIn('/v1') @IsUrl(URLS.address) BASE_URL?: string;
   /** Staging address, ending in `/v1`, for the OpenAPI document. */
   @IsOptional() @WithoutTrailingSlash() @EndsIn('/v1') @IsUrl(URLS.address) STAGING_URL?: string;
-  /** Address of the message interface; `BASE_URL` without it. */
+  /** Address of the message interface; without it, `BASE_URL`. */
   @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.address) API_URL?: string;
-  /** Proxies in front whose `X-Forwarded-For` and `-Proto` are trusted. */
+  /** Number of proxies whose `X-Forwarded-For` and `-Proto` are trusted. */
   @AsInteger() @Min(0) @Max(10) @IsInt() TRUST_PROXY = 0;
-  /** Seconds that an idle connection stays open; longer than at the proxy. */
+  /** Seconds that an idle connection stays open: more than the proxy's. */
   @AsInteger() @Min(1) @Max(3_600) @IsInt() KEEP_ALIVE_SECONDS = 65;
   /** Origins that browsers may call from, separated by commas. */
   @IsOptional() @Origins() CORS_ORIGINS?: string;
-  /** Longest time in seconds that an operation may declare. */
+  /** Longest time limit, in seconds, that an operation may declare. */
   @AsInteger() @Min(3) @Max(30) @IsInt() OPERATION_MAX_SECONDS = 30;
-  /** Milliseconds that accepted requests may still run at a stop. */
+  /** Milliseconds that running requests get to finish at a stop. */
   @AsInteger() @Min(0) @Max(600_000) @IsInt() SHUTDOWN_GRACE_MS = 10_000;
 
   // Database
   /** PostgreSQL 15 or newer, at one address; without it, an embedded server. */
   @IsOptional() @DatabaseUrl() DATABASE_URL?: string;
-  /** A connection past PgBouncer, for what needs a session of its own. */
+  /** URL past PgBouncer, for work that needs a session of its own. */
   @IsOptional() @DatabaseUrl() DATABASE_DIRECT_URL?: string;
   /** Replicas that lists are read from, separated by commas. */
   @IsOptional() @DatabaseUrls() DATABASE_REPLICA_URLS?: string;
@@ -97,7 +97,7 @@ export class Config {
   // Sign-up and limits
   /** Who may sign up: anyone, nobody, or the holder of an invitation. */
   @IsIn(['open', 'closed', 'invite']) SIGN_UP: 'open' | 'closed' | 'invite' = 'open';
-  /** Permissions of new accounts, separated by commas; all without it. */
+  /** Permissions of new accounts, separated by commas; without it, all. */
   @IsOptional() @AreListed(permissionNames) ACCOUNT_PERMISSIONS?: string;
   /** Sign-ups, email changes, failed log-ins per address and account; 0 is off. */
   @AsInteger() @Min(0) @Max(1_000_000) @IsInt() AUTH_LIMIT_PER_MINUTE = 20;
@@ -117,7 +117,7 @@ export class Config {
   @IsClaim() OIDC_PERMISSIONS_CLAIM = 'scope';
   /** Whether a new subject gets an account. */
   @IsIn(['open', 'closed']) OIDC_SIGN_UP: 'open' | 'closed' = 'open';
-  /** Public client with which `/docs` signs its reader in. */
+  /** Id of the public client by which `/docs` signs users in. */
   @IsOptional() @IsString() OIDC_CLIENT_ID?: string;
   /** Parameters that `/docs` adds to its authorization request. */
   @IsOptional() @IsSignInQuery() OIDC_SIGN_IN_QUERY?: string;
@@ -125,29 +125,29 @@ export class Config {
   // Messages
   /** Receiver of messages; without it, messages wait. */
   @IsOptional() @IsUrl(WEBHOOK_URL) MESSAGES_WEBHOOK_URL?: string;
-  /** Signing secrets, `whsec_…`, separated by commas; required by the URL. */
+  /** Signing secrets, `whsec_…`, separated by commas; required with the URL. */
   @ValidateIf(isWebhookUsed) @WebhookSecrets() MESSAGES_WEBHOOK_SECRET?: string;
   /** Longest pause in seconds between two tries of a message. */
   @AsInteger() @Min(1) @Max(86_400) @IsInt() MESSAGES_RETRY_MAX_SECONDS = 3_600;
   /** Messages that a process delivers at a time. */
   @AsInteger() @Min(1) @Max(10_000) @IsInt() MESSAGES_CONCURRENCY = 400;
-  /** Days that delivered and failed messages are kept; for ever without it. */
+  /** Days that delivered and failed messages are kept; without it, for ever. */
   @IsOptional() @AsInteger() @Min(1) @Max(36_500) @IsInt() MESSAGES_RETENTION_DAYS?: number;
 
   // Observability
-  /** Lowest level logged: `info` has each request, `warn` those that fail. */
+  /** Lowest level logged: `info` logs all requests, `warn` only failed ones. */
   @IsIn(['debug', 'info', 'warn', 'error']) LOG_LEVEL = 'info';
-  /** A port for `/metrics` alone; the API's without it, 9464 with `WORKERS`. */
+  /** A port for `/metrics` alone; without it, the API's, or 9464 with `WORKERS`. */
   @IsOptional() @AsInteger() @Min(0) @Max(65_535) @IsInt() METRICS_PORT?: number;
-  /** Where traces are sent; without an endpoint or an exporter, none are made. */
+  /** Where traces are sent; without an endpoint or exporter, tracing is off. */
   @IsOptional() @WithoutTrailingSlash() @IsUrl(URLS.http) OTEL_EXPORTER_OTLP_ENDPOINT?: string;
-  /** The same for traces alone, with its path. */
+  /** Full URL for traces, with its path; replaces the endpoint above. */
   @IsOptional() @IsUrl(URLS.http) OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string;
-  /** `otlp`, `zipkin`, `console`, several, separated by commas, or `none`. */
+  /** `otlp`, `zipkin`, `console`, or several, separated by commas; or `none`. */
   @IsOptional() @IsString() OTEL_TRACES_EXPORTER?: string;
-  /** `true` makes no traces. */
+  /** `true` turns tracing off. */
   @IsOptional() @IsString() OTEL_SDK_DISABLED?: string;
-  /** Share of requests traced, unless the client has decided. */
+  /** Share of requests to trace, where the client does not decide. */
   @AsDecimal() @Min(0) @Max(1) @IsNumber() OTEL_TRACES_SAMPLER_ARG = 1;
 }
 
