@@ -289,6 +289,23 @@ test('A stop in the last try of a job uses no try up', async () => {
   expect(await second.service.stop()).toBe(0);
 });
 
+test('A stop while the failure of a job is recorded uses no try of other jobs up', async () => {
+  const first = await Reminders.start({ SHUTDOWN_GRACE_MS: '0' });
+  const add = (payload: object) =>
+    first.query(
+      `INSERT INTO pgboss.job (name, data, retry_limit) VALUES ('recorded', $1, 0)`,
+      JSON.stringify({ payload }),
+    );
+  await add({ name: 'not recorded', throws: 'Nobody records this' });
+  await eventually(async () => (await first.callsOf('failed')).length === 1);
+  await add({ name: 'stopped', hangs: true });
+  await eventually(async () => (await first.calls('stopped')).length === 1);
+  expect(await first.service.stop()).toBe(0);
+  expect(await first.state('stopped')).toBe('created');
+  const failures = `SELECT state FROM pgboss.job WHERE name = '__failed-jobs'`;
+  expect(await first.query(failures)).toEqual([{ state: 'created' }]);
+});
+
 test('A handler takes the parameters that it needs, and may return anything', async () => {
   const [remind, report] = ['remind', 'report'].map((method) => queueOf(new Handlers(), method)!);
   const { signal } = new AbortController();

@@ -12,7 +12,7 @@ import type { JobResult, JobWithMetadata } from 'pg-boss';
 import { Config } from '../../config.js';
 import { currentWork, RELEASE, within, type Work } from '../process/index.js';
 import { messageOf, ThrottledWarning } from '../telemetry/index.js';
-import { FAILED_JOBS, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
+import { ENDLESS, FAILED_JOBS, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
 import { JobError, type JobQueue, reasonIn } from './job.js';
 import { Jobs } from './jobs.js';
 
@@ -333,7 +333,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
         await boss.cancel(name, jobs, { db });
         await boss.resume(name, ids, { db });
         for (const { id, retryLimit } of jobs)
-          await boss.update(name, undefined, { id, retryLimit: retryLimit + 1, db });
+          await boss.update(name, undefined, { id, retryLimit: Math.min(retryLimit + 1, ENDLESS), db });
       });
     }
   }
