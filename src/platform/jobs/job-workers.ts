@@ -193,8 +193,10 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       } as const;
       const id: string = await boss.work(queue.name, options, async (jobs: Fetched[]) => {
         idle.delete(id);
-        // At their time limit, pg-boss goes on, though their handler may not have ended.
-        jobs[0]!.signal.addEventListener('abort', () => idle.add(id));
+        // At their time limit, pg-boss goes on, though their handlers may not have ended. The signal of a job that is done is
+        // aborted earlier.
+        const release = () => jobs.every(({ signal }) => signal.aborted) && idle.add(id);
+        for (const { signal } of jobs) signal.addEventListener('abort', release);
         if (jobs.length === batchSize) wake();
         const results = await currentWork.run(JOBS, () => this.handle(queue, jobs, end));
         idle.add(id);
