@@ -14,7 +14,8 @@ import { OperatorError } from './platform/process/index.js';
  */
 export async function loadConfig(options: PetstoreOptions = {}): Promise<Config> {
   const file = resolve('.env');
-  const text = existsSync(file) ? readText(file) : '';
+  // Workers inherit the environment of the primary, which has variables removed that are meant for another database server.
+  const text = cluster.isPrimary && existsSync(file) ? readText(file) : '';
   if (cluster.isPrimary)
     for (const line of warningsOf(text, Object.keys(process.env))) console.warn(`petstore: ${line}`);
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
