@@ -1,9 +1,11 @@
 import 'reflect-metadata';
+import { Client } from 'pg';
 import { HandlesJob, type Job, queueOf, Scheduled } from '../../src/platform/jobs/job.js';
 import { call, createAccount, createKey } from '../../src/testing/client.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { jobs as operateJobs } from '../support/commands.js';
 import { eventually } from '../support/npm.js';
+import { Proxy } from '../support/proxy.js';
 import { type HandledCall, Reminders } from '../support/reminders.js';
 
 /** Handlers as TypeScript has them: with what they need of payload and job, and with or without a result. */
@@ -304,6 +306,31 @@ test('A stop while the failure of a job is recorded uses no try of other jobs up
   expect(await first.state('stopped')).toBe('created');
   const failures = `SELECT state FROM pgboss.job WHERE name = '__failed-jobs'`;
   expect(await first.query(failures)).toEqual([{ state: 'created' }]);
+});
+
+test('A connection for jobs that breaks in a transaction ends no process, and the jobs go on', async () => {
+  const earlier = await Reminders.start();
+  await earlier.add({
+    queue: 'recorded',
+    payloads: [{ name: 'earlier' }],
+    startAfter: Date.now() + 86_400_000,
+  });
+  expect(await earlier.service.stop()).toBe(0);
+  // As a release before 3.0 has added it; the next start changes it.
+  await earlier.query('UPDATE pgboss.job SET dead_letter = NULL, start_after = now()');
+  const holder = new Client({ connectionString: earlier.databaseUrl });
+  await holder.connect();
+  await holder.query('BEGIN; SELECT FROM pgboss.job FOR UPDATE');
+  const proxy = await Proxy.start(earlier.databaseUrl);
+  const next = await Reminders.start({ DATABASE_URL: earlier.databaseUrl, DATABASE_DIRECT_URL: proxy.url });
+  const waiting = `SELECT FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE pgboss.job SET dead_letter%'`;
+  await eventually(async () => (await next.query(waiting)).length > 0);
+  proxy.lead(earlier.databaseUrl);
+  await holder.end();
+  await next.done('earlier');
+  expect(await next.service.stop()).toBe(0);
+  proxy.stop();
 });
 
 test('A handler takes the parameters that it needs, and may return anything', async () => {

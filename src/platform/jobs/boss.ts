@@ -108,6 +108,8 @@ export class JobsDatabase implements Db {
     });
     // The next statement replaces a broken idle connection. Without a listener, the error would end the process.
     this.pool.on('error', (error) => new Logger('Jobs').debug(error.message));
+    // An error of a connection in a transaction fails its statement too.
+    this.pool.on('connect', (client) => client.on('error', () => {}));
   }
 
   /** Names the connections from now on so that other processes see whether they have the same schedules. */
