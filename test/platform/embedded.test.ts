@@ -8,6 +8,7 @@ import { EmbeddedPostgres } from '../../src/platform/database/embedded/embedded-
 import { explainFailure, explainStart } from '../../src/platform/database/embedded/explain-start.js';
 import { readConfig } from '../../src/config.js';
 import { query } from '../../src/testing/service.js';
+import { jobs } from '../support/commands.js';
 import {
   endRuns,
   eventually,
@@ -133,6 +134,16 @@ describe('A data folder', () => {
       }
       // Another user may pass through to the files that belong to it: PostgreSQL's, if the service is root.
       expect(fs.statSync(DATA_DIR).mode & 0o777).toBe(isRoot ? 0o710 : 0o700);
+    });
+  });
+
+  test('is refused to a command in one line while its server starts or stops', async () => {
+    await serving(async () => {
+      const file = join(DATA_DIR, 'postgres/postmaster.pid');
+      fs.renameSync(file, `${file}.kept`);
+      const stderr = `petstore: The database in ${DATA_DIR} is starting or stopping. Try again in a moment.\n`;
+      const refused = await jobs(['list'], { DATA_DIR }).finally(() => fs.renameSync(`${file}.kept`, file));
+      expect(refused).toEqual({ code: 1, stdout: '', stderr });
     });
   });
 
