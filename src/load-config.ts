@@ -36,7 +36,7 @@ const NOT_FOR_TRACES =
   /^OTEL_(?:(?:EXPERIMENTAL_)?CONFIG_FILE|(?:METRICS|LOGS)_EXPORTER|EXPORTER_OTLP_(?:METRICS|LOGS)_\w+)$/;
 
 /** Warns of variables of OpenTelemetry that have no effect. */
-export function warningsOfTelemetry(environment: Record<string, string | undefined>): string[] {
+function warningsOfTelemetry(environment: Record<string, string | undefined>): string[] {
   const names = Object.entries(environment)
     .filter(([name, value]) => NOT_FOR_TRACES.test(name) && value && value !== 'none')
     .map(([name]) => name);

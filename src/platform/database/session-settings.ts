@@ -24,7 +24,7 @@ export const TIMEOUTS = {
   transaction: 300,
   /** A complete request is answered after this, by a 503 if need be. */
   request: 2_900,
-  /** The connections of a request are closed this long before its answer is due, which undoes its transaction. */
+  /** The open transaction of a request is undone this long before its answer is due. */
   abortMargin: 100,
   /** A read that a replica has not answered by then goes to the primary. */
   replica: 120,
