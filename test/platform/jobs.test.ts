@@ -175,19 +175,26 @@ describe('A job', () => {
     await reminders.done('after these', 30_000);
   });
 
-  test('that clears a closed account holds nothing of the client but the account', async () => {
+  test('that clears a closed account holds nothing of the client but the account; one comes after the longest operation', async () => {
     const { service } = reminders;
     const account = await createAccount(service);
     await reminders.query(
-      `CREATE TABLE kept (payload jsonb);
+      `CREATE TABLE kept (payload jsonb, seconds int);
        CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$
-       BEGIN INSERT INTO kept VALUES (NEW.data->'payload'); RETURN NEW; END $$;
+       BEGIN INSERT INTO kept VALUES (NEW.data->'payload', extract(epoch FROM NEW.start_after - now())); RETURN NEW; END $$;
        CREATE TRIGGER keep BEFORE INSERT ON pgboss.job FOR EACH ROW
        WHEN (NEW.name = 'clear-closed-account') EXECUTE FUNCTION keep()`,
     );
     expect((await call(service, 'DELETE', '/v1/accounts/current', { account })).status).toBe(204);
     const accountId = String(account.id);
-    expect(await reminders.query('SELECT payload FROM kept')).toEqual([{ payload: { accountId } }]);
+    const kept = await reminders.query<{ seconds: number }>('SELECT * FROM kept ORDER BY seconds');
+    const payload = { accountId };
+    expect(kept).toEqual([
+      { payload, seconds: expect.any(Number) },
+      { payload, seconds: expect.any(Number) },
+    ]);
+    // Beyond OPERATION_MAX_SECONDS.
+    expect(kept.map(({ seconds }) => seconds > 30)).toEqual([false, true]);
     await reminders.query('DROP FUNCTION keep CASCADE');
   });
 
