@@ -14,7 +14,8 @@ import { OperatorError } from './platform/process/index.js';
  */
 export async function loadConfig(options: PetstoreOptions = {}): Promise<Config> {
   const file = resolve('.env');
-  const text = existsSync(file) ? readText(file) : '';
+  // Workers inherit the environment of the primary, which has variables removed that are meant for another database server.
+  const text = cluster.isPrimary && existsSync(file) ? readText(file) : '';
   if (cluster.isPrimary)
     for (const line of warningsOf(text, Object.keys(process.env))) console.warn(`petstore: ${line}`);
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
@@ -35,7 +36,7 @@ const NOT_FOR_TRACES =
   /^OTEL_(?:(?:EXPERIMENTAL_)?CONFIG_FILE|(?:METRICS|LOGS)_EXPORTER|EXPORTER_OTLP_(?:METRICS|LOGS)_\w+)$/;
 
 /** Warns of variables of OpenTelemetry that have no effect. */
-export function warningsOfTelemetry(environment: Record<string, string | undefined>): string[] {
+function warningsOfTelemetry(environment: Record<string, string | undefined>): string[] {
   const names = Object.entries(environment)
     .filter(([name, value]) => NOT_FOR_TRACES.test(name) && value && value !== 'none')
     .map(([name]) => name);

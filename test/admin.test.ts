@@ -264,6 +264,7 @@ describe('The program petstore', () => {
   };
   const unbuilt = () => folderWith({ petstore: { features: 'dist/features.js' } });
   const withoutNone = () => folderWith({ petstore: { without: ['nothing'] } });
+  const listed = () => folderWith({ petstore: { features: ['dist/features.js'] } });
   const withoutText = () => folderWith({ petstore: { without: 'pets' } });
   const misnamed = () => {
     const cwd = folderWith({ type: 'module', petstore: { features: 'features.js' } });
@@ -301,6 +302,7 @@ describe('The program petstore', () => {
     ],
     ['an unknown feature to leave out', 'openapi', /no feature nothing to leave out/, withoutNone],
     ['features to leave out that are no list', 'openapi', /petstore\.without must be a list/, withoutText],
+    ['features that are no path', 'openapi', /petstore\.features must be the path of a file/, listed],
     ['features under another name', 'openapi', /features\.js, .* exports no list FEATURES/, misnamed],
     ['a package.json that is no JSON', 'openapi', /package\.json cannot be read: .*JSON/, broken],
     ['a package.json that is no JSON', 'start', /package\.json cannot be read: .*JSON/, broken],

@@ -505,6 +505,20 @@ describe('The issuer', () => {
     expect((await list(await tokenBy('three'), at)).status).toBe(200);
   });
 
+  test('that was away withdraws a signing key: no token of it is accepted ten minutes later', async () => {
+    await own.addKey('four');
+    await becomes(200, () => tokenBy('four'));
+    await own.stop();
+    await later();
+    expect((await list(await tokenBy('four', { jti: randomUUID() }), at)).status).toBe(200);
+    own.keys = [];
+    await own.addKey('three');
+    await own.listen();
+    await later();
+    expect((await list(await tokenBy('four', { jti: randomUUID() }), at)).status).toBe(401);
+    expect((await list(await tokenBy('three', { jti: randomUUID() }), at)).status).toBe(200);
+  });
+
   test.each<[how: string, leave: () => unknown]>([
     ['says nothing', () => (own.instead = () => {})],
     ['answers 500', () => (own.instead = (_request, response) => void response.writeHead(500).end())],

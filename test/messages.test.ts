@@ -411,6 +411,38 @@ describe('A message and its job', () => {
   }
 });
 
+test('A message is delivered at once, however many deliveries beside those that are done take long', async () => {
+  const open: (() => void)[] = [];
+  const receiver = await Receiver.start(async ({ message }) => {
+    if (message === 'slow') await new Promise<void>((resolve) => open.push(resolve));
+    return { status: 200 };
+  });
+  const at = await startService(receiver.env);
+  const where = { at, by: await createKey(at) };
+  // All but one of the 16 that fetch messages wait for one of those that they have fetched together.
+  for (let count = 1; count < 16; count++) {
+    await query(
+      at.databaseUrl,
+      `WITH made AS (
+         INSERT INTO messages (id, account_id, message, status)
+         SELECT gen_random_uuid(), (SELECT id FROM accounts LIMIT 1), CASE n WHEN 5 THEN 'slow' ELSE 'quick' END, 'queued'
+         FROM generate_series(1, 5) AS n RETURNING id, message)
+       INSERT INTO pgboss.job (id, name, created_on, heartbeat_seconds)
+       SELECT id, 'messages', now() + (message = 'slow')::int * interval '1 ms', 4 FROM made`,
+    );
+    await eventually(() => open.length === count);
+  }
+  const alive = `SELECT FROM pgboss.job WHERE name = 'messages' AND heartbeat_on > started_on + interval '1 s'`;
+  await eventually(async () => (await query(at.databaseUrl, alive)).length === open.length);
+  const begun = Date.now();
+  for (const message of ['one', 'two', 'three'])
+    await becomes(await queue(message, where), 'delivered', where);
+  expect(Date.now() - begun).toBeLessThan(5_000);
+  for (const end of open) end();
+  expect(await at.stop()).toBe(0);
+  receiver.stop();
+});
+
 (hasOpenssl ? test : test.skip)(
   'An https address of any case is delivered to over TLS, and not where the certificate is of another host',
   async () => {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AccountClosing, ApiError, AuditLog, type Caller, HandlesJob, Jobs } from 'petstore/platform';
+import { Config } from '../config.js';
 import type { AccountChangeDto } from './account.dto.js';
 import type { Account } from './account.entity.js';
 import { AccountsService } from './accounts.service.js';
@@ -8,7 +9,10 @@ import type { Stored } from './granted.js';
 import { Identities } from './identities.js';
 import { hashPassword } from './password.js';
 
-/** Seconds until no instance accepts the keys of a closed account, and every request with such a key has ended. */
+/**
+ * Seconds until no instance accepts the keys of a closed account, and every request with such a key has ended, unless its
+ * operation has a longer time limit.
+ */
 const KEY_EXPIRY_SECONDS = 5;
 
 const CLEAR = 'clear-closed-account';
@@ -25,6 +29,7 @@ export class AccountChanges {
     private readonly closing: AccountClosing,
     private readonly jobs: Jobs,
     private readonly audit: AuditLog,
+    private readonly config: Config,
   ) {}
 
   /** @throws ApiError `account_exists`, and `managed_by_identity_provider` for the email or password of a subject */
@@ -77,13 +82,15 @@ export class AccountChanges {
       await this.accounts.set(accountId, { email, passwordHash: '', closedAt: new Date() });
       await this.audit.add({ by, action: 'account.closed' });
       const payload = { accountId, isOperator: by.isOperator };
-      await this.jobs.add(CLEAR, payload, { startAfter: KEY_EXPIRY_SECONDS });
+      const last = KEY_EXPIRY_SECONDS + this.config.OPERATION_MAX_SECONDS;
+      const clear = (startAfter: number) => ({ payload, startAfter });
+      await this.jobs.addAll(CLEAR, [clear(KEY_EXPIRY_SECONDS), clear(last)]);
     });
   }
 
   /**
-   * Clears rows that the account's keys, in their last second, added through other instances. A job that an earlier release
-   * queued contains the whole caller, also the address, which the audit log must not get.
+   * Clears rows that requests with the account's keys added after the closing, such as through other instances. A job that an
+   * earlier release queued contains the whole caller, also the address, which the audit log must not get.
    */
   @HandlesJob(CLEAR, { runsInEveryRole: true })
   clear({ accountId, isOperator }: Caller): Promise<void> {

@@ -182,7 +182,7 @@ function hasTwoAuthorizations(request: Request): boolean {
 const BEARER = /^bearer +(?=\S)/i;
 
 /** The key of a request (RFC 6750, 2.1), if any. */
-export function bearerKey({ headers: { authorization = '' } }: AuthenticatedRequest): string | undefined {
+function bearerKey({ headers: { authorization = '' } }: AuthenticatedRequest): string | undefined {
   const [scheme] = BEARER.exec(authorization) ?? [];
   return scheme && authorization.slice(scheme.length);
 }

@@ -41,8 +41,10 @@ export class IssuerKeys {
   readonly find: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
     const isAway = this.failure !== undefined;
     const isDue = !isAway || performance.now() >= this.retryAt;
+    // By now the issuer may be back, and have withdrawn keys.
+    const isOutdated = performance.now() >= this.retryAt + OPTIONS.cacheMaxAge;
     // A token with a known key does not wait for an issuer that is down.
-    if (isAway && this.lastGood) {
+    if (isAway && this.lastGood && !isOutdated) {
       if (isDue) this.remote.reload().catch(() => {});
     } else if (isDue) {
       try {

@@ -35,7 +35,7 @@ const MAX_ENTRIES = 10_000;
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 
 /** Caches valid keys: a busy key costs one query per second instead of one per request. */
-export class KeyCache {
+class KeyCache {
   private readonly entries: LRUCache<string, Entry> = new LRUCache({
     max: MAX_ENTRIES,
     maxSize: MAX_CHARACTERS,

@@ -75,7 +75,7 @@ async function run(
 /** The options in package.json. @throws OperatorError if they are invalid */
 async function choice(): Promise<PetstoreOptions> {
   if (!existsSync('package.json')) return {};
-  let found: { petstore?: { features?: string } & Omit<PetstoreOptions, 'features'> } | null;
+  let found: { petstore?: { features?: unknown } & Omit<PetstoreOptions, 'features'> } | null;
   try {
     found = JSON.parse(readFileSync('package.json', 'utf8'));
   } catch (error) {
@@ -84,7 +84,10 @@ async function choice(): Promise<PetstoreOptions> {
   const { features, without, product } = found?.petstore ?? {};
   if (without !== undefined && !Array.isArray(without))
     await refuse('In package.json, petstore.without must be a list of names of features.');
-  return { features: features ? () => featuresIn(features) : [], without, product };
+  if (!features) return { without, product };
+  if (typeof features !== 'string')
+    return refuse('In package.json, petstore.features must be the path of a file.');
+  return { features: () => featuresIn(features), without, product };
 }
 
 /** The features that a file exports. */

@@ -8,7 +8,17 @@ import { EmbeddedPostgres } from '../../src/platform/database/embedded/embedded-
 import { explainFailure, explainStart } from '../../src/platform/database/embedded/explain-start.js';
 import { readConfig } from '../../src/config.js';
 import { query } from '../../src/testing/service.js';
-import { endRuns, eventually, newFolder, nodeStart, postgresOn, removeFolders } from '../support/npm.js';
+import { jobs } from '../support/commands.js';
+import {
+  endRuns,
+  eventually,
+  newFolder,
+  nodeStart,
+  postgresOn,
+  removeFolders,
+  ROOT,
+  Run,
+} from '../support/npm.js';
 
 const isRoot = process.getuid!() === 0;
 
@@ -34,11 +44,11 @@ const OTHERS = {
 
 describe('The embedded PostgreSQL that is killed', () => {
   test.each(['1', '2'])(
-    'ends the service with a line and 1, and the next start has its data, whatever is in the environment, with WORKERS=%s',
+    'ends the service with a line and 1, and the next start has its data, whatever is in the environment or in .env, with WORKERS=%s',
     async (WORKERS) => {
       const DATA_DIR = newFolder();
-      const env = { ...OTHERS, DATA_DIR, WORKERS, LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' };
-      const run = nodeStart(env);
+      const env = { DATA_DIR, WORKERS, LOG_LEVEL: 'error', SHUTDOWN_GRACE_MS: '500' };
+      const run = nodeStart({ ...OTHERS, ...env });
       const told = await run.ready();
       await told.createPet('Luna');
       // A session alone is another matter: the server recovers, and goes on.
@@ -52,7 +62,10 @@ describe('The embedded PostgreSQL that is killed', () => {
         /^petstore: The embedded PostgreSQL has ended with SIGKILL(?:: [^\n]+)?\. Its log is [^\n]+\.log\.\n$/m,
       );
       expect(postgresOn(DATA_DIR)).toEqual([]);
-      const next = nodeStart(env);
+      const cwd = newFolder();
+      const lines = Object.entries(OTHERS).map(([name, value]) => `${name}="${value}"\n`);
+      fs.writeFileSync(join(cwd, '.env'), lines.join(''));
+      const next = new Run(process.execPath, [join(ROOT, 'dist/src/main.js')], env, cwd);
       expect((await (await next.ready()).listPets()).names).toEqual(['Luna']);
       process.kill(Number(lockFile(DATA_DIR)[0]), 'SIGKILL');
       // What the server said while it recovered is no reason.
@@ -121,6 +134,16 @@ describe('A data folder', () => {
       }
       // Another user may pass through to the files that belong to it: PostgreSQL's, if the service is root.
       expect(fs.statSync(DATA_DIR).mode & 0o777).toBe(isRoot ? 0o710 : 0o700);
+    });
+  });
+
+  test('is refused to a command in one line while its server starts or stops', async () => {
+    await serving(async () => {
+      const file = join(DATA_DIR, 'postgres/postmaster.pid');
+      fs.renameSync(file, `${file}.kept`);
+      const stderr = `petstore: The database in ${DATA_DIR} is starting or stopping. Try again in a moment.\n`;
+      const refused = await jobs(['list'], { DATA_DIR }).finally(() => fs.renameSync(`${file}.kept`, file));
+      expect(refused).toEqual({ code: 1, stdout: '', stderr });
     });
   });
 

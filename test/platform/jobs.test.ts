@@ -1,9 +1,11 @@
 import 'reflect-metadata';
+import { Client } from 'pg';
 import { HandlesJob, type Job, queueOf, Scheduled } from '../../src/platform/jobs/job.js';
 import { call, createAccount, createKey } from '../../src/testing/client.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { jobs as operateJobs } from '../support/commands.js';
 import { eventually } from '../support/npm.js';
+import { Proxy } from '../support/proxy.js';
 import { type HandledCall, Reminders } from '../support/reminders.js';
 
 /** Handlers as TypeScript has them: with what they need of payload and job, and with or without a result. */
@@ -173,19 +175,26 @@ describe('A job', () => {
     await reminders.done('after these', 30_000);
   });
 
-  test('that clears a closed account holds nothing of the client but the account', async () => {
+  test('that clears a closed account holds nothing of the client but the account; one comes after the longest operation', async () => {
     const { service } = reminders;
     const account = await createAccount(service);
     await reminders.query(
-      `CREATE TABLE kept (payload jsonb);
+      `CREATE TABLE kept (payload jsonb, seconds int);
        CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$
-       BEGIN INSERT INTO kept VALUES (NEW.data->'payload'); RETURN NEW; END $$;
+       BEGIN INSERT INTO kept VALUES (NEW.data->'payload', extract(epoch FROM NEW.start_after - now())); RETURN NEW; END $$;
        CREATE TRIGGER keep BEFORE INSERT ON pgboss.job FOR EACH ROW
        WHEN (NEW.name = 'clear-closed-account') EXECUTE FUNCTION keep()`,
     );
     expect((await call(service, 'DELETE', '/v1/accounts/current', { account })).status).toBe(204);
     const accountId = String(account.id);
-    expect(await reminders.query('SELECT payload FROM kept')).toEqual([{ payload: { accountId } }]);
+    const kept = await reminders.query<{ seconds: number }>('SELECT * FROM kept ORDER BY seconds');
+    const payload = { accountId };
+    expect(kept).toEqual([
+      { payload, seconds: expect.any(Number) },
+      { payload, seconds: expect.any(Number) },
+    ]);
+    // Beyond OPERATION_MAX_SECONDS.
+    expect(kept.map(({ seconds }) => seconds > 30)).toEqual([false, true]);
     await reminders.query('DROP FUNCTION keep CASCADE');
   });
 
@@ -287,6 +296,48 @@ test('A stop in the last try of a job uses no try up', async () => {
   await second.done('stopped');
   expect([(await second.calls('stopped')).length, await second.callsOf('failed')]).toEqual([2, []]);
   expect(await second.service.stop()).toBe(0);
+});
+
+test('A stop while the failure of a job is recorded uses no try of other jobs up', async () => {
+  const first = await Reminders.start({ SHUTDOWN_GRACE_MS: '0' });
+  const add = (payload: object) =>
+    first.query(
+      `INSERT INTO pgboss.job (name, data, retry_limit) VALUES ('recorded', $1, 0)`,
+      JSON.stringify({ payload }),
+    );
+  await add({ name: 'not recorded', throws: 'Nobody records this' });
+  await eventually(async () => (await first.callsOf('failed')).length === 1);
+  await add({ name: 'stopped', hangs: true });
+  await eventually(async () => (await first.calls('stopped')).length === 1);
+  expect(await first.service.stop()).toBe(0);
+  expect(await first.state('stopped')).toBe('created');
+  const failures = `SELECT state FROM pgboss.job WHERE name = '__failed-jobs'`;
+  expect(await first.query(failures)).toEqual([{ state: 'created' }]);
+});
+
+test('A connection for jobs that breaks in a transaction ends no process, and the jobs go on', async () => {
+  const earlier = await Reminders.start();
+  await earlier.add({
+    queue: 'recorded',
+    payloads: [{ name: 'earlier' }],
+    startAfter: Date.now() + 86_400_000,
+  });
+  expect(await earlier.service.stop()).toBe(0);
+  // As a release before 3.0 has added it; the next start changes it.
+  await earlier.query('UPDATE pgboss.job SET dead_letter = NULL, start_after = now()');
+  const holder = new Client({ connectionString: earlier.databaseUrl });
+  await holder.connect();
+  await holder.query('BEGIN; SELECT FROM pgboss.job FOR UPDATE');
+  const proxy = await Proxy.start(earlier.databaseUrl);
+  const next = await Reminders.start({ DATABASE_URL: earlier.databaseUrl, DATABASE_DIRECT_URL: proxy.url });
+  const waiting = `SELECT FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND query LIKE 'UPDATE pgboss.job SET dead_letter%'`;
+  await eventually(async () => (await next.query(waiting)).length > 0);
+  proxy.lead(earlier.databaseUrl);
+  await holder.end();
+  await next.done('earlier');
+  expect(await next.service.stop()).toBe(0);
+  proxy.stop();
 });
 
 test('A handler takes the parameters that it needs, and may return anything', async () => {

@@ -9,6 +9,7 @@ import { Config } from '../../src/config.js';
 import { loadParts } from '../../src/load-features.js';
 import { loadMigrations, migrate } from '../../src/platform/database/migrate.js';
 import { TIMEOUTS } from '../../src/platform/database/session-settings.js';
+import { installJobs } from '../../src/platform/jobs/boss.js';
 import { connect } from '../support/database.js';
 import { eventually, ROOT, runNode } from '../support/npm.js';
 import { createDatabase, query } from '../../src/testing/service.js';
@@ -75,6 +76,16 @@ test.each([
     await query(url, `SELECT ${column} FROM ${table}`);
   },
 );
+
+test('A wait for a lock on the tables of jobs ends a migration in words that name none', async () => {
+  const migrateAll = () => migrate(config(), { migrations: [], install: installJobs });
+  await migrateAll();
+  await revert('FailuresOfMessages1795939200000');
+  await expect(whileTableIsUsed('pgboss.version', 'ACCESS EXCLUSIVE', migrateAll)).rejects.toThrow(
+    /^The migration waited 2 s for a lock that another connection holds, and was undone\./,
+  );
+  expect(await migrateAll()).toEqual([]);
+});
 
 test('Concurrent index builds do not wait for processes that wait to migrate', async () => {
   await revert('PetsOfACategory1795273200000');

@@ -18,14 +18,17 @@ class Reminders {
       longestPauseSeconds: 1,
       handle: async ({ id, payload }) => {
         await this.note('recorded', id, payload);
-        if (payload.throws) throw new Error('Nobody is there');
+        if (payload.throws) throw new Error(payload.throws === true ? 'Nobody is there' : payload.throws);
         if (payload.hangs && !(await this.isNoted('go on'))) await new Promise(() => {});
         if (payload.takesMs) {
           await sleep(payload.takesMs);
           await this.note('ended', id, {});
         }
       },
-      recordFailure: (id, reason) => this.note('failed', id, { reason }),
+      recordFailure: async (id, reason) => {
+        await this.note('failed', id, { reason });
+        if (reason === 'Nobody records this') await new Promise(() => {});
+      },
     });
   }
 

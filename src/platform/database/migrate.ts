@@ -114,8 +114,10 @@ async function explainFailure(failure: unknown, database: DataSource): Promise<u
   const holders = await database.query<{ holder: string }[]>(HOLDERS).catch(() => []);
   const found =
     holders.length === 0 ? '' : ` Open transactions: ${holders.map(({ holder }) => holder).join(', ')}.`;
+  // None runs while the tables of migrations, or those of jobs, are looked at.
+  const what = ['The migration', name].filter(Boolean).join(' ');
   return new OperatorError(
-    `The migration ${name} waited ${TIMEOUTS.migrationLock / 1000} s for a lock that another connection holds, and was undone.${found} Start again.`,
+    `${what} waited ${TIMEOUTS.migrationLock / 1000} s for a lock that another connection holds, and was undone.${found} Start again.`,
   );
 }
 

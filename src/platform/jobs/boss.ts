@@ -10,8 +10,8 @@ import type { JobQueue } from './job.js';
 /** pg-boss waits one to two times this number of seconds before the first retry, and doubles the pause each time. */
 export const FIRST_PAUSE_SECONDS = 3;
 const DAY_SECONDS = 24 * 60 * 60;
-/** Seconds; practically for ever. */
-const NEVER = 2 ** 31 - 1;
+/** PostgreSQL's largest integer: practically endless, as seconds or retries. */
+export const ENDLESS = 2 ** 31 - 1;
 
 /**
  * The dead letter queue of all queues: pg-boss adds a job here for each job that has failed for good, however
@@ -26,7 +26,7 @@ export function optionsOf({ longestPauseSeconds }: Pick<JobQueue, 'longestPauseS
     retryDelay: FIRST_PAUSE_SECONDS,
     retryBackoff: true,
     retryDelayMax: longestPauseSeconds,
-    retentionSeconds: NEVER,
+    retentionSeconds: ENDLESS,
     // Applies to failed jobs only: completed jobs are deleted at once.
     deleteAfterSeconds: 30 * DAY_SECONDS,
     // A worker without a heartbeat for this time counts as dead: others take over its jobs.
@@ -108,6 +108,8 @@ export class JobsDatabase implements Db {
     });
     // The next statement replaces a broken idle connection. Without a listener, the error would end the process.
     this.pool.on('error', (error) => new Logger('Jobs').debug(error.message));
+    // An error of a connection in a transaction fails its statement too.
+    this.pool.on('connect', (client) => client.on('error', () => {}));
   }
 
   /** Adds a hash of the schedules to the names of new connections, for other processes to compare. */

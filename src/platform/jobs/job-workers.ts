@@ -12,7 +12,7 @@ import type { JobResult, JobWithMetadata } from 'pg-boss';
 import { Config } from '../../config.js';
 import { currentWork, RELEASE, within, type Work } from '../process/index.js';
 import { messageOf, ThrottledWarning } from '../telemetry/index.js';
-import { FAILED_JOBS, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
+import { ENDLESS, FAILED_JOBS, FIRST_PAUSE_SECONDS, JobsDatabase } from './boss.js';
 import { JobError, type JobQueue, reasonIn } from './job.js';
 import { Jobs } from './jobs.js';
 
@@ -193,8 +193,10 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
       } as const;
       const id: string = await boss.work(queue.name, options, async (jobs: Fetched[]) => {
         idle.delete(id);
-        // At the jobs' time limit, pg-boss fetches again, although the handler may still be running.
-        jobs[0]!.signal.addEventListener('abort', () => idle.add(id));
+        // At the jobs' time limit, pg-boss fetches again, although handlers may still be running. The signal of a finished job is
+        // aborted earlier.
+        const release = () => jobs.every(({ signal }) => signal.aborted) && idle.add(id);
+        for (const { signal } of jobs) signal.addEventListener('abort', release);
         if (jobs.length === batchSize) wake();
         const results = await currentWork.run(JOBS, () => this.handle(queue, jobs, end));
         idle.add(id);
@@ -333,7 +335,7 @@ export class JobWorkers implements OnApplicationBootstrap, OnModuleDestroy, OnAp
         await boss.cancel(name, jobs, { db });
         await boss.resume(name, ids, { db });
         for (const { id, retryLimit } of jobs)
-          await boss.update(name, undefined, { id, retryLimit: retryLimit + 1, db });
+          await boss.update(name, undefined, { id, retryLimit: Math.min(retryLimit + 1, ENDLESS), db });
       });
     }
   }

@@ -6,7 +6,7 @@ import { Config } from '../../config.js';
 import { type Belonging, Transactions } from '../data/index.js';
 import { cached, OperatorError } from '../process/index.js';
 import { Metrics } from '../telemetry/index.js';
-import { createBoss, FAILED_JOBS, JobsDatabase, optionsOf } from './boss.js';
+import { createBoss, ENDLESS, FAILED_JOBS, JobsDatabase, optionsOf } from './boss.js';
 import { type JobQueue, queueOf } from './job.js';
 
 /** Maximum characters of a payload as JSON: larger data belongs in a table. */
@@ -157,7 +157,7 @@ export class Jobs implements OnApplicationBootstrap {
     const schedules = this.all.flatMap(({ name, cron }) => (cron ? [`${name} ${cron}`] : []));
     this.database.identify(schedules);
     // Every failed job must be recorded, however long that takes: the recording is retried for ever.
-    await this.createQueue(FAILED_JOBS, { retryLimit: 2 ** 31 - 1 });
+    await this.createQueue(FAILED_JOBS, { retryLimit: ENDLESS });
     for (const queue of this.all) await this.createQueue(queue, { deadLetter: FAILED_JOBS.name });
   }
 

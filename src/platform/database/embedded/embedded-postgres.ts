@@ -105,12 +105,20 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** The URL of the database in a folder, while another process runs its server. */
+  /**
+   * The URL of the database of a server that another process runs on a folder.
+   * @throws OperatorError while that server starts or stops
+   */
   static urlOn(dataDir: string): string {
     clearPgVariables();
-    const read = (name: string) => fs.readFileSync(join(dataDir, name), 'utf8');
-    // The port is the fourth line of `postmaster.pid`.
-    return urlOf(read('password'), read('postgres/postmaster.pid').split('\n')[3]!);
+    const pidFile = join(dataDir, 'postgres/postmaster.pid');
+    // The port is the fourth line.
+    const [, , , port] = fs.existsSync(pidFile) ? fs.readFileSync(pidFile, 'utf8').split('\n') : [];
+    if (!port)
+      throw new OperatorError(
+        `The database in ${resolve(dataDir)} is starting or stopping. Try again in a moment.`,
+      );
+    return urlOf(fs.readFileSync(join(dataDir, 'password'), 'utf8'), port);
   }
 
   /** Resolves to the reason if the server ends before it is stopped. */
