@@ -145,6 +145,23 @@ describe('A large body', () => {
     expect(UploadsController.calls).toBe(calls + 2);
   });
 
+  test('is compared for its Idempotency-Key in a moment, however often a form has its boundary in it', async () => {
+    const start = (name: string) => `---\r\nContent-Disposition: form-data; name="${name}`;
+    const body = Buffer.concat([
+      Buffer.from(`${start('caption')}"\r\n\r\nLuna\r\n${start('photo')}"; filename="a.png"\r\n\r\nx`),
+      Buffer.alloc(4_900_000, '-'),
+      Buffer.from('\r\n-----\r\n'),
+    ]);
+    const headers = { ...typed('multipart/form-data; boundary=-'), 'Idempotency-Key': 'a-form-of-hyphens' };
+    const before = process.cpuUsage();
+    const kept = [200, { kind: 'Luna 0', size: expect.stringContaining(' 4900001') }];
+    expect(await upload('POST', 'photos', body, headers)).toEqual(kept);
+    // In microseconds, of the client too.
+    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000);
+    const other = Buffer.from(body).fill('x', 1_000_000, 1_000_001);
+    expect(await upload('POST', 'photos', other, headers)).toEqual(error(422, 'idempotency_key_reused'));
+  });
+
   test('is a form by the interceptors of Nest, its fields by their class', async () => {
     const fields = { caption: 'Luna', age: '7', photo: bytes(3_000_000) };
     const kept = { kind: 'Luna 7', size: 'a.png image/png 3000000' };
