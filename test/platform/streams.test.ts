@@ -40,11 +40,17 @@ const setAhead = (ms: number) => void (performance.now = () => now() + ms);
 const bytes = (size: number) => Buffer.alloc(size, 'x');
 const auth = () => ({ Authorization: `Bearer ${key}` });
 
-function beginPicture(length: number | 'chunked', as = key, localAddress = '127.0.0.1'): Socket {
+function beginPicture(
+  length: number | 'chunked',
+  as = key,
+  localAddress = '127.0.0.1',
+  headers: Record<string, string> = {},
+): Socket {
   const socket = connect({ port: Number(new URL(extended.url).port), host: '127.0.0.1', localAddress });
   const size = length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`;
   const start = ['PUT /v1/uploads/picture HTTP/1.1', 'Host: x', `Authorization: Bearer ${as}`];
-  socket.write(`${[...start, 'Content-Type: image/png', size].join('\r\n')}\r\n\r\n`);
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  socket.write(`${[...start, 'Content-Type: image/png', size, ...more].join('\r\n')}\r\n\r\n`);
   return socket.on('error', () => {});
 }
 
@@ -252,6 +258,26 @@ describe('A large body', () => {
     }
     for (const socket of crawling) socket.destroy();
     await eventually(async () => (await picture(PIXEL))[0] === 200);
+  });
+
+  test('that does not come under a used Idempotency-Key is no other request: the client may send it again', async () => {
+    const keyed = { 'Idempotency-Key': 'a-cut-off-picture' };
+    const first = await picture(PIXEL, keyed);
+    const repeated = beginPicture(PIXEL.length, key, '127.0.0.1', keyed);
+    repeated.write(PIXEL.subarray(0, 10));
+    await arrive();
+    setAhead(20_000);
+    expect(await statusOn(repeated)).toBe('408');
+    setAhead(0);
+    const crawling = Array.from({ length: 10 }, () => beginPicture(5_000_000));
+    for (const socket of crawling) socket.write(bytes(100));
+    await arrive();
+    const waiting = beginPicture(PIXEL.length * 70_000, key, '127.0.0.1', keyed);
+    waiting.write(PIXEL);
+    expect(await statusOn(waiting)).toBe('503');
+    for (const socket of [repeated, waiting, ...crawling]) socket.destroy();
+    await eventually(async () => (await picture(PIXEL, keyed))[0] === 200);
+    expect(await picture(PIXEL, keyed)).toEqual(first);
   });
 
   test.each([

@@ -59,8 +59,12 @@ export const BODY_READER: NestInterceptor = {
   },
 };
 
+/** Why a body has not arrived, which may be that of the first request with its key. */
+const NOT_ARRIVED = new Set<unknown>(['request_timeout', 'service_unavailable']);
+
 /** A used `Idempotency-Key` comes before any reason for which a body is refused. @throws ApiError for either */
 async function refuse(request: Request, error: unknown): Promise<never> {
+  if (error instanceof ApiError && NOT_ARRIVED.has(error.code)) throw error;
   const { requireUnusedKey } = request.app.locals as { requireUnusedKey?: (one: Request) => Promise<void> };
   await requireUnusedKey?.(request);
   throw error;
