@@ -10,6 +10,7 @@ import { gzipSync } from 'node:zlib';
 import { call, createKey } from '../../src/testing/client.js';
 import { query } from '../../src/testing/service.js';
 import { type Extended, startExtended } from '../support/extended.js';
+import { withTableLocked } from '../support/held.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { eventually } from '../support/npm.js';
 import { LATE_FILE, RecordingsController, RowCounter } from '../support/recordings.controller.js';
@@ -45,12 +46,15 @@ function beginPicture(
   as = key,
   localAddress = '127.0.0.1',
   headers: Record<string, string> = {},
+  body: string | Buffer = '',
 ): Socket {
   const socket = connect({ port: Number(new URL(extended.url).port), host: '127.0.0.1', localAddress });
   const size = length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`;
   const start = ['PUT /v1/uploads/picture HTTP/1.1', 'Host: x', `Authorization: Bearer ${as}`];
   const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  socket.write(`${[...start, 'Content-Type: image/png', size, ...more].join('\r\n')}\r\n\r\n`);
+  const head = `${[...start, 'Content-Type: image/png', size, ...more].join('\r\n')}\r\n\r\n`;
+  // In one packet.
+  socket.write(Buffer.concat([Buffer.from(head), Buffer.from(body)]));
   return socket.on('error', () => {});
 }
 
@@ -163,7 +167,7 @@ describe('A large body', () => {
     const kept = [200, { kind: 'Luna 0', size: expect.stringContaining(' 4900001') }];
     expect(await upload('POST', 'photos', body, headers)).toEqual(kept);
     // In microseconds, of the client too.
-    expect(process.cpuUsage(before).user).toBeLessThan(1_000_000);
+    expect(process.cpuUsage(before).user).toBeLessThan(2_000_000);
     const other = Buffer.from(body).fill('x', 1_000_000, 1_000_001);
     expect(await upload('POST', 'photos', other, headers)).toEqual(error(422, 'idempotency_key_reused'));
   });
@@ -258,6 +262,22 @@ describe('A large body', () => {
     }
     for (const socket of crawling) socket.destroy();
     await eventually(async () => (await picture(PIXEL))[0] === 200);
+  });
+
+  test('takes its share of the memory where it is compressed, although all of it has come at once', async () => {
+    const small = gzipSync(bytes(5_000_000));
+    const { arrayBuffers: before } = process.memoryUsage();
+    let most = 0;
+    const look = setInterval(() => (most = Math.max(most, process.memoryUsage().arrayBuffers)), 5).unref();
+    await withTableLocked(extended, 'idempotency_keys', async () => {
+      const sent = Array.from({ length: 60 }, (_, i) => {
+        const headers = { 'Content-Encoding': 'gzip', 'Idempotency-Key': `compressed-${i}` };
+        return statusOn(beginPicture(small.length, key, '127.0.0.1', headers, small));
+      });
+      for (const status of await Promise.all(sent)) expect(['409', '503']).toContain(status);
+    });
+    clearInterval(look);
+    expect(most - before).toBeLessThan(150_000_000);
   });
 
   test('that does not come under a used Idempotency-Key is no other request: the client may send it again', async () => {

@@ -59,12 +59,12 @@ export const BODY_READER: NestInterceptor = {
   },
 };
 
-/** Why a body has not arrived, which may be that of the first request with its key. */
-const NOT_ARRIVED = new Set<unknown>(['request_timeout', 'service_unavailable']);
+/** Why a body has not been read, which may be that of the first request with its key. */
+const NOT_READ = new Set<unknown>(['request_timeout', 'service_unavailable']);
 
 /** A used `Idempotency-Key` comes before any reason for which a body is refused. @throws ApiError for either */
 async function refuse(request: Request, error: unknown): Promise<never> {
-  if (error instanceof ApiError && NOT_ARRIVED.has(error.code)) throw error;
+  if (error instanceof ApiError && NOT_READ.has(error.code)) throw error;
   const { requireUnusedKey } = request.app.locals as { requireUnusedKey?: (one: Request) => Promise<void> };
   await requireUnusedKey?.(request);
   throw error;
@@ -97,6 +97,8 @@ async function readBody(request: RawBodyRequest<RoutedRequest>, response: Respon
   else {
     if (mayBeEmpty) requireFit(request, takes, type);
     const encoding = encodingOf(headers);
+    // What has come in one packet may become a thousand times as large.
+    if (isWhole && encoding !== IDENTITY) await body.reserveMemory(Exchange.of(response)!);
     const bytes = encoding === IDENTITY ? sent : await decompress(encoding, sent, takes);
     request.rawBody = bytes;
     if (type === JSON_TYPE) request.body = parse(bytes);
@@ -151,23 +153,29 @@ class Body {
     return whole;
   }
 
+  /** Reserves memory until the request is answered. @throws ApiError as `Exchange.reserveMemory` does */
+  reserveMemory(exchange: Exchange): Promise<void> {
+    const { request, takes, type = JSON_TYPE } = this;
+    const { headers } = request;
+    const isCompressed = headers['content-encoding'] !== undefined;
+    const announced = isCompressed ? takes.maxBytes : Number(headers['content-length'] ?? takes.maxBytes);
+    const copies = (COPIES[type] ?? COPIES_OF_BYTES) + (isCompressed ? 1 : 0);
+    return exchange.reserveMemory(announced * copies);
+  }
+
   /**
    * Waits for the complete body. The request reserves memory until it is answered, and the deadline pauses.
    * @throws ApiError if the body is too large, or does not arrive
    */
   async receive(response: Response): Promise<Buffer> {
-    const { request, takes, type = JSON_TYPE } = this;
-    const { headers } = request;
+    const { request, takes } = this;
     const exchange = Exchange.of(response)!;
     exchange.isUpload = takes !== SMALL_JSON;
     try {
-      const isCompressed = headers['content-encoding'] !== undefined;
-      const announced = isCompressed ? takes.maxBytes : Number(headers['content-length'] ?? takes.maxBytes);
-      const copies = (COPIES[type] ?? COPIES_OF_BYTES) + (isCompressed ? 1 : 0);
-      await exchange.reserveMemory(announced * copies);
+      await this.reserveMemory(exchange);
       exchange.pause();
       // RFC 9110, 10.1.1: the client waits for this before it sends the body.
-      if (headers.expect && request.httpVersion === '1.1') response.writeContinue();
+      if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
       const whole = await this.whole(exchange.isUpload);
       exchange.resume();
       return whole;
