@@ -37,9 +37,12 @@ const nextTick = promisify((done: () => void) => process.nextTick(done));
 
 type Decompress = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
 
-/** By `Content-Encoding`. */
+const fromGzip = promisify<Buffer, ZlibOptions, Buffer>(gunzip);
+
+/** By `Content-Encoding`. `x-gzip` is an older name of gzip (RFC 9110, 8.4.1.3). */
 const DECOMPRESS: Readonly<Record<string, Decompress>> = {
-  gzip: promisify<Buffer, ZlibOptions, Buffer>(gunzip),
+  gzip: fromGzip,
+  'x-gzip': fromGzip,
   deflate: promisify<Buffer, ZlibOptions, Buffer>(inflate),
   br: promisify<Buffer, BrotliOptions, Buffer>(brotliDecompress),
 };
@@ -113,11 +116,14 @@ function requireFit({ headers }: Request, takes: Takes, type: string | undefined
   if (Number(headers['content-length']) > takes.maxBytes) throw refuseBody('payload_too_large', takes);
   const encoding = encodingOf(headers);
   const canDecode = encoding === IDENTITY || (type !== FORM_TYPE && Object.hasOwn(DECOMPRESS, encoding));
-  if (!canDecode) throw new ApiError('unsupported_encoding');
+  if (canDecode) return;
+  // RFC 9110, 12.5.3
+  const accepted = type === FORM_TYPE ? IDENTITY : 'gzip, deflate, br';
+  throw new ApiError('unsupported_encoding', undefined, { headers: { 'Accept-Encoding': accepted } });
 }
 
 const IDENTITY = 'identity';
-const encodingOf = (headers: IncomingHttpHeaders) => headers['content-encoding']?.toLowerCase() ?? IDENTITY;
+const encodingOf = (headers: IncomingHttpHeaders) => headers['content-encoding']?.toLowerCase() || IDENTITY;
 
 /** The body of a request as sent. */
 class Body {
@@ -157,7 +163,7 @@ class Body {
   reserveMemory(exchange: Exchange): Promise<void> {
     const { request, takes, type = JSON_TYPE } = this;
     const { headers } = request;
-    const isCompressed = headers['content-encoding'] !== undefined;
+    const isCompressed = encodingOf(headers) !== IDENTITY;
     const announced = isCompressed ? takes.maxBytes : Number(headers['content-length'] ?? takes.maxBytes);
     const copies = (COPIES[type] ?? COPIES_OF_BYTES) + (isCompressed ? 1 : 0);
     return exchange.reserveMemory(announced * copies);
