@@ -246,6 +246,7 @@ describe('Bodies', () => {
 
   test.each([
     ['gzip', gzipSync],
+    ['X-GZip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
   ] as const)('may be compressed with %s, whose bombs are answered 413', async (encoding, compress) => {
@@ -272,6 +273,11 @@ describe('Bodies', () => {
     const answer = await post(PET, { 'Content-Encoding': encoding });
     const message = expectError(answer, 415, 'unsupported_encoding');
     expect(message).toMatch(/gzip, deflate or br/);
+    expect(answer.headers.get('accept-encoding')).toBe('gzip, deflate, br');
+  });
+
+  test('may have an empty Content-Encoding, which names none', async () => {
+    expect((await raw(head('Content-Encoding: ', `Content-Length: ${PET.length}`), PET)).status).toBe(201);
   });
 });
 

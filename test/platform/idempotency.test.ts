@@ -521,6 +521,21 @@ describe('Interceptors', () => {
     },
   );
 
+  test('A repetition has the first answer, also where the same request would be refused by now', async () => {
+    const [text, retryKey] = [randomUUID(), randomUUID()];
+    const body = { text, at: new Date(Date.now() + 2_000) };
+    const due = (at: Extended, used: string, sent: object = body) => send(at, 'due', text, used, sent);
+    const first = await due(plain, retryKey);
+    expect(first.status).toBe(201);
+    await eventually(async () => (await due(plain, randomUUID())).status === 400);
+    for (const at of [plain, plainTwin, globalTwin]) {
+      const again = await due(at, retryKey);
+      expect([again.status, again.text, replayed(again)]).toEqual([201, first.text, 'true']);
+      expect(again.headers.get('location')).toBe(first.headers.get('location'));
+      expectError(await due(at, retryKey, { text, at: new Date(0) }), 422, 'idempotency_key_reused');
+    }
+  });
+
   test('The query belongs to the request of a key', async () => {
     const [text, retryKey] = [randomUUID(), randomUUID()];
     const first = await send(plain, 'asked/now?mode=1', text, retryKey);

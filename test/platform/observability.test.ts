@@ -7,8 +7,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { load } from 'js-yaml';
+import { pino } from 'pino';
 import { DataSource } from 'typeorm';
 import { AccountCounts } from '../../src/platform/http/observability.js';
+import { NestLogger } from '../../src/platform/telemetry/log.js';
 import { Metrics } from '../../src/platform/telemetry/metrics.js';
 import { call, createAccount, createKey, send } from '../../src/testing/client.js';
 import { createDatabase, query, type Service, startService } from '../../src/testing/service.js';
@@ -451,6 +453,19 @@ test('An error that a team logs shows name, message and frames, and no value of 
       { level: 60, err: { type: 'Error', message: `Not stored: ${one.message}`, cause: one } },
       { level: 50, err: { type: 'AggregateError', message: 'Not stored', errors: [one] } },
     ]),
+  );
+});
+
+test('A message that is neither a text nor an object of JSON, such as a time or an address, is written as in JSON', () => {
+  const lines: object[] = [];
+  const logger = new NestLogger(pino({ base: undefined }, { write: (line) => lines.push(JSON.parse(line)) }));
+  for (const message of [new Date(0), new URL('http://localhost/v1'), new Date(NaN), 7])
+    logger.log(message, 'Team');
+  const time = expect.any(Number);
+  expect(lines).toEqual(
+    ['1970-01-01T00:00:00.000Z', 'http://localhost/v1', null, 7].map((msg) => {
+      return { level: 30, time, context: 'Team', msg };
+    }),
   );
 });
 

@@ -10,6 +10,7 @@ import { gzipSync } from 'node:zlib';
 import { call, createKey } from '../../src/testing/client.js';
 import { query } from '../../src/testing/service.js';
 import { type Extended, startExtended } from '../support/extended.js';
+import { withTableLocked } from '../support/held.js';
 import { readMetrics, valueOf } from '../support/metrics.js';
 import { eventually } from '../support/npm.js';
 import { LATE_FILE, RecordingsController, RowCounter } from '../support/recordings.controller.js';
@@ -40,11 +41,20 @@ const setAhead = (ms: number) => void (performance.now = () => now() + ms);
 const bytes = (size: number) => Buffer.alloc(size, 'x');
 const auth = () => ({ Authorization: `Bearer ${key}` });
 
-function beginPicture(length: number | 'chunked', as = key, localAddress = '127.0.0.1'): Socket {
+function beginPicture(
+  length: number | 'chunked',
+  as = key,
+  localAddress = '127.0.0.1',
+  headers: Record<string, string> = {},
+  body: string | Buffer = '',
+): Socket {
   const socket = connect({ port: Number(new URL(extended.url).port), host: '127.0.0.1', localAddress });
   const size = length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`;
   const start = ['PUT /v1/uploads/picture HTTP/1.1', 'Host: x', `Authorization: Bearer ${as}`];
-  socket.write(`${[...start, 'Content-Type: image/png', size].join('\r\n')}\r\n\r\n`);
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  const head = `${[...start, 'Content-Type: image/png', size, ...more].join('\r\n')}\r\n\r\n`;
+  // In one packet.
+  socket.write(Buffer.concat([Buffer.from(head), Buffer.from(body)]));
   return socket.on('error', () => {});
 }
 
@@ -145,6 +155,23 @@ describe('A large body', () => {
     expect(UploadsController.calls).toBe(calls + 2);
   });
 
+  test('is compared for its Idempotency-Key in a moment, however often a form has its boundary in it', async () => {
+    const start = (name: string) => `---\r\nContent-Disposition: form-data; name="${name}`;
+    const body = Buffer.concat([
+      Buffer.from(`${start('caption')}"\r\n\r\nLuna\r\n${start('photo')}"; filename="a.png"\r\n\r\nx`),
+      Buffer.alloc(4_900_000, '-'),
+      Buffer.from('\r\n-----\r\n'),
+    ]);
+    const headers = { ...typed('multipart/form-data; boundary=-'), 'Idempotency-Key': 'a-form-of-hyphens' };
+    const before = process.cpuUsage();
+    const kept = [200, { kind: 'Luna 0', size: expect.stringContaining(' 4900001') }];
+    expect(await upload('POST', 'photos', body, headers)).toEqual(kept);
+    // In microseconds, of the client too.
+    expect(process.cpuUsage(before).user).toBeLessThan(2_000_000);
+    const other = Buffer.from(body).fill('x', 1_000_000, 1_000_001);
+    expect(await upload('POST', 'photos', other, headers)).toEqual(error(422, 'idempotency_key_reused'));
+  });
+
   test('is a form by the interceptors of Nest, its fields by their class', async () => {
     const fields = { caption: 'Luna', age: '7', photo: bytes(3_000_000) };
     const kept = { kind: 'Luna 7', size: 'a.png image/png 3000000' };
@@ -235,6 +262,42 @@ describe('A large body', () => {
     }
     for (const socket of crawling) socket.destroy();
     await eventually(async () => (await picture(PIXEL))[0] === 200);
+  });
+
+  test('takes its share of the memory where it is compressed, although all of it has come at once', async () => {
+    const small = gzipSync(bytes(5_000_000));
+    const { arrayBuffers: before } = process.memoryUsage();
+    let most = 0;
+    const look = setInterval(() => (most = Math.max(most, process.memoryUsage().arrayBuffers)), 5).unref();
+    await withTableLocked(extended, 'idempotency_keys', async () => {
+      const sent = Array.from({ length: 60 }, (_, i) => {
+        const headers = { 'Content-Encoding': 'gzip', 'Idempotency-Key': `compressed-${i}` };
+        return statusOn(beginPicture(small.length, key, '127.0.0.1', headers, small));
+      });
+      for (const status of await Promise.all(sent)) expect(['409', '503']).toContain(status);
+    });
+    clearInterval(look);
+    expect(most - before).toBeLessThan(150_000_000);
+  });
+
+  test('that does not come under a used Idempotency-Key is no other request: the client may send it again', async () => {
+    const keyed = { 'Idempotency-Key': 'a-cut-off-picture' };
+    const first = await picture(PIXEL, keyed);
+    const repeated = beginPicture(PIXEL.length, key, '127.0.0.1', keyed);
+    repeated.write(PIXEL.subarray(0, 10));
+    await arrive();
+    setAhead(20_000);
+    expect(await statusOn(repeated)).toBe('408');
+    setAhead(0);
+    const crawling = Array.from({ length: 10 }, () => beginPicture(5_000_000));
+    for (const socket of crawling) socket.write(bytes(100));
+    await arrive();
+    const waiting = beginPicture(PIXEL.length * 70_000, key, '127.0.0.1', keyed);
+    waiting.write(PIXEL);
+    expect(await statusOn(waiting)).toBe('503');
+    for (const socket of [repeated, waiting, ...crawling]) socket.destroy();
+    await eventually(async () => (await picture(PIXEL, keyed))[0] === 200);
+    expect(await picture(PIXEL, keyed)).toEqual(first);
   });
 
   test.each([

@@ -69,6 +69,10 @@ class DatedDto extends PaperDto {
   @TimestampField({ description: 'A time.' }) at!: Date;
 }
 
+class DueDto extends NewPaperDto {
+  @TimestampField({ description: 'A time.', future: true }) at!: Date;
+}
+
 /** A returned value that ClassSerializerInterceptor serializes. */
 class Shown {
   readonly text: string;
@@ -246,6 +250,12 @@ export class PapersController {
   @Idempotent('insert')
   named(@Body() { text }: NewPaperDto, @Res({ passthrough: true }) response: Response): Insert<Paper> {
     response.setHeader('Location', `/papers/${text}`);
+    return insert(this.papers, { text });
+  }
+
+  @Adds('due')
+  @Idempotent('insert')
+  due(@Body() { text }: DueDto): Insert<Paper> {
     return insert(this.papers, { text });
   }
 

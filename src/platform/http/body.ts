@@ -37,9 +37,12 @@ const nextTick = promisify((done: () => void) => process.nextTick(done));
 
 type Decompress = (bytes: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
 
-/** Decompression functions by `Content-Encoding`. */
+const fromGzip = promisify<Buffer, ZlibOptions, Buffer>(gunzip);
+
+/** Decompression functions by `Content-Encoding`. `x-gzip` is an older name of gzip (RFC 9110, 8.4.1.3). */
 const DECOMPRESS: Readonly<Record<string, Decompress>> = {
-  gzip: promisify<Buffer, ZlibOptions, Buffer>(gunzip),
+  gzip: fromGzip,
+  'x-gzip': fromGzip,
   deflate: promisify<Buffer, ZlibOptions, Buffer>(inflate),
   br: promisify<Buffer, BrotliOptions, Buffer>(brotliDecompress),
 };
@@ -59,8 +62,12 @@ export const BODY_READER: NestInterceptor = {
   },
 };
 
+/** The errors for a body that has not been read: the body may be that of the first request with its key. */
+const NOT_READ = new Set<unknown>(['request_timeout', 'service_unavailable']);
+
 /** Refuses a request for its `Idempotency-Key` if the key is used, otherwise for its body. @throws ApiError for either */
 async function refuse(request: Request, error: unknown): Promise<never> {
+  if (error instanceof ApiError && NOT_READ.has(error.code)) throw error;
   const { requireUnusedKey } = request.app.locals as { requireUnusedKey?: (one: Request) => Promise<void> };
   await requireUnusedKey?.(request);
   throw error;
@@ -93,6 +100,8 @@ async function readBody(request: RawBodyRequest<RoutedRequest>, response: Respon
   else {
     if (mayBeEmpty) requireFit(request, takes, type);
     const encoding = encodingOf(headers);
+    // What has come in one packet may become a thousand times as large.
+    if (isWhole && encoding !== IDENTITY) await body.reserveMemory(Exchange.of(response)!);
     const bytes = encoding === IDENTITY ? sent : await decompress(encoding, sent, takes);
     request.rawBody = bytes;
     if (type === JSON_TYPE) request.body = parse(bytes);
@@ -107,11 +116,14 @@ function requireFit({ headers }: Request, takes: Takes, type: string | undefined
   if (Number(headers['content-length']) > takes.maxBytes) throw refuseBody('payload_too_large', takes);
   const encoding = encodingOf(headers);
   const canDecode = encoding === IDENTITY || (type !== FORM_TYPE && Object.hasOwn(DECOMPRESS, encoding));
-  if (!canDecode) throw new ApiError('unsupported_encoding');
+  if (canDecode) return;
+  // RFC 9110, 12.5.3
+  const accepted = type === FORM_TYPE ? IDENTITY : 'gzip, deflate, br';
+  throw new ApiError('unsupported_encoding', undefined, { headers: { 'Accept-Encoding': accepted } });
 }
 
 const IDENTITY = 'identity';
-const encodingOf = (headers: IncomingHttpHeaders) => headers['content-encoding']?.toLowerCase() ?? IDENTITY;
+const encodingOf = (headers: IncomingHttpHeaders) => headers['content-encoding']?.toLowerCase() || IDENTITY;
 
 /** The body of a request as sent. */
 class Body {
@@ -147,23 +159,29 @@ class Body {
     return whole;
   }
 
+  /** Reserves memory until the request is answered. @throws ApiError as `Exchange.reserveMemory` does */
+  reserveMemory(exchange: Exchange): Promise<void> {
+    const { request, takes, type = JSON_TYPE } = this;
+    const { headers } = request;
+    const isCompressed = encodingOf(headers) !== IDENTITY;
+    const announced = isCompressed ? takes.maxBytes : Number(headers['content-length'] ?? takes.maxBytes);
+    const copies = (COPIES[type] ?? COPIES_OF_BYTES) + (isCompressed ? 1 : 0);
+    return exchange.reserveMemory(announced * copies);
+  }
+
   /**
    * Waits for the complete body, with the deadline paused. Reserves memory for it until the request is answered.
    * @throws ApiError if the body is too large, or does not arrive
    */
   async receive(response: Response): Promise<Buffer> {
-    const { request, takes, type = JSON_TYPE } = this;
-    const { headers } = request;
+    const { request, takes } = this;
     const exchange = Exchange.of(response)!;
     exchange.isUpload = takes !== SMALL_JSON;
     try {
-      const isCompressed = headers['content-encoding'] !== undefined;
-      const announced = isCompressed ? takes.maxBytes : Number(headers['content-length'] ?? takes.maxBytes);
-      const copies = (COPIES[type] ?? COPIES_OF_BYTES) + (isCompressed ? 1 : 0);
-      await exchange.reserveMemory(announced * copies);
+      await this.reserveMemory(exchange);
       exchange.pause();
       // RFC 9110, 10.1.1: the client waits for `100 Continue` before it sends the body.
-      if (headers.expect && request.httpVersion === '1.1') response.writeContinue();
+      if (request.headers.expect && request.httpVersion === '1.1') response.writeContinue();
       const whole = await this.whole(exchange.isUpload);
       exchange.resume();
       return whole;

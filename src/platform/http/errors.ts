@@ -5,6 +5,7 @@ import { HttpException, Logger } from '@nestjs/common';
 import type { Application, Request } from 'express';
 import { ApiError, type ErrorCode, errorWith, isErrorCode, originOf, requestIdOf } from '../api/index.js';
 import { isUnavailable } from '../database/index.js';
+import { framesOf } from '../process/index.js';
 import { messageOf } from '../telemetry/index.js';
 import { findHostProblem } from './request-target.js';
 
@@ -88,7 +89,7 @@ export function logFailure(error: ApiError, response: ServerResponse): void {
   if (status < 500) return;
   const cause = Error.isError(error.cause) ? error.cause : error;
   const line = { requestId: requestIdOf(response), msg: `${error.code}: ${cause.name}: ${messageOf(cause)}` };
-  if (status === 500) logger.error(line, cause.stack?.slice(cause.stack.indexOf('\n    at ') + 1));
+  if (status === 500) logger.error(line, framesOf(cause.stack) || undefined);
   else logger.warn(line);
 }
 

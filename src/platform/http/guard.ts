@@ -1,9 +1,7 @@
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
+import { framesOf } from '../process/index.js';
 import { ThrottledWarning } from '../telemetry/index.js';
-
-/** A stack frame. The lines before the first frame are the message, which may repeat what a client sent. */
-const FRAME = /^ {4}at .+:\d+:\d+\)?$/;
 
 const logger = new Logger('Connections');
 const warning = new ThrottledWarning(logger, 'A connection was cut off because a listener failed');
@@ -37,8 +35,7 @@ export function guardPromises(): void {
 
 const logForgotten = (reason: unknown): void => forgotten.add(describe(reason));
 
+/** Without the message, which may repeat what a client sent. */
 function describe(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error;
-  const frames = (error.stack ?? '').split('\n').filter((line) => FRAME.test(line));
-  return [error.name, ...frames].join('\n');
+  return Error.isError(error) ? [error.name, framesOf(error.stack)].join('\n') : typeof error;
 }

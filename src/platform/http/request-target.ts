@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { parse, unescape } from 'node:querystring';
+import { parse } from 'node:querystring';
 import type { Request } from 'express';
 import { ApiError, countHeader } from '../api/index.js';
 
@@ -93,8 +93,13 @@ export function parseQuery(text: string): Record<string, unknown> {
   return query;
 }
 
-/** Decodes escapes. Turns invalid UTF-8 into a lone surrogate, which every field refuses, instead of U+FFFD. */
+/** Decodes escapes of bytes. Invalid UTF-8 becomes a lone surrogate, which every field refuses. Any other `%` stays as it is. */
 function decode(text: string): string {
-  const decoded = unescape(text);
-  return decoded.includes('\ufffd') && !/%EF%BF%BD/i.test(text) ? '\ud800' : decoded;
+  return text.replaceAll(/(?:%[\da-f]{2})+/gi, (bytes) => {
+    try {
+      return decodeURIComponent(bytes);
+    } catch {
+      return '\ud800';
+    }
+  });
 }

@@ -5,6 +5,9 @@ import { type AuthenticatedRequest, isLaterVersion, withoutVersion } from '../ap
 /** Bytes. Larger JSON is compared byte for byte: sorting its properties would block the event loop. */
 const MAX_SORTED_BYTES = 1_048_576;
 
+/** A form with more parts is compared byte for byte: cutting it up would block the event loop, and fill the memory. */
+const MAX_PARTS = 10_000;
+
 const JSON_TYPE = /^application\/json\b/i;
 /** RFC 2046, 5.1.1. */
 const BOUNDARY = /^multipart\/[^;]+;.*?\bboundary="?([^";,\s]+)/i;
@@ -63,11 +66,12 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([name, one]) => [name, sorted(one)]));
 }
 
-/** The parts of a form, each preceded by its length. */
+/** The parts of a form, each preceded by its length; the whole form if it has very many parts. */
 function partsOf(body: Buffer, boundary: string): Buffer[] {
   const delimiter = Buffer.from(`--${boundary}`);
   const parts: Buffer[] = [];
   for (let from = 0, to = 0; to >= 0; from = to + delimiter.length) {
+    if (parts.length > 2 * MAX_PARTS) return [body];
     to = body.indexOf(delimiter, from);
     const part = body.subarray(from, to < 0 ? undefined : to);
     parts.push(Buffer.from(`${part.length}\n`), part);

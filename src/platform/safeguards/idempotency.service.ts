@@ -7,6 +7,7 @@ import {
   FastRepository,
   InjectFastRepository,
   type Insert,
+  tableOf,
   Transactions,
 } from '../data/index.js';
 import { codeOf, isUnavailable, type Statement, TIMEOUTS } from '../database/index.js';
@@ -143,9 +144,17 @@ export class IdempotencyService {
     return kept?.[0] as string | undefined;
   }
 
-  /** @throws ApiError `idempotency_key_reused` for a key that another request has used */
-  async requireUnused(request: KeyedRequest): Promise<void> {
-    await this.find(request);
+  /**
+   * The stored answer of a request that is refused before its method has named the rows of the answer.
+   * @throws ApiError `idempotency_key_reused` for a key that another request has used
+   */
+  async findRefused(request: KeyedRequest): Promise<StoredAnswer | undefined> {
+    const { metadata, manager, shape } = this.keys;
+    const select = () => `SELECT head ->> 'row' FROM ${shape.table} WHERE account_id = $1 AND key = $2`;
+    const [found] = await this.keys.send('find a table', select, [request.accountId, request.key]);
+    if (!found) return undefined;
+    const entity = metadata.dataSource.entityMetadatas.find((one) => tableOf(one) === found[0]);
+    return this.find(request, entity && new FastRepository(entity.target, manager));
   }
 
   /**

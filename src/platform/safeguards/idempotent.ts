@@ -28,6 +28,7 @@ import {
   makingDeferred,
   MakesDeferred,
   locate,
+  NeedsBy,
   type OperationFacts,
   parseJson,
   readDto,
@@ -114,9 +115,11 @@ class IdempotencyInterceptor implements NestInterceptor {
       return value;
     };
     const value = await makingDeferred.run(make, method).catch(async (error: unknown) => {
-      // The error for a used key takes precedence over any other reason to refuse the request.
-      if (!isMade) await this.idempotency.requireUnused(keyed);
-      throw error;
+      // A used key takes precedence over any other reason to refuse the request, except a permission that its body needs.
+      const stored = isMade ? undefined : await this.idempotency.findRefused(keyed);
+      if (!stored || operation.needs instanceof NeedsBy) throw error;
+      isMade = true;
+      return this.replay(call, stored);
     });
     if (!isMade) throw new Error(`${operation.id} has not returned its Insert`);
     return value;
@@ -167,7 +170,7 @@ export class IdempotencyModule {
     // `BODY_READER` calls this if it cannot read a body: the interceptors of the method do not run then.
     httpAdapter.getInstance<Express>().locals.requireUnusedKey = async (request: Keyed) => {
       const keyed = request.operation.idempotent ? keyOf(request) : undefined;
-      if (keyed) await idempotency.requireUnused(keyed);
+      if (keyed) await idempotency.findRefused(keyed);
     };
   }
 }

@@ -165,8 +165,10 @@ export class NestLogger implements LoggerService {
     const stack = further.find(isStack);
     const err = [message, ...further].find((one) => Error.isError(one));
     const args = further.filter((one) => one !== stack && one !== err);
-    const isObject = typeof message === 'object' && message !== null && message !== err;
-    const { msg, ...fields } = (isObject ? withoutValues(message) : { msg: message }) as { msg?: unknown };
+    // A time or an address is a text in JSON.
+    const shown = message === err ? err : withoutValues(message);
+    const isObject = typeof shown === 'object' && shown !== null && shown !== err;
+    const { msg, ...fields } = (isObject ? shown : { msg: shown }) as { msg?: unknown };
     this.out[level](
       {
         context,
