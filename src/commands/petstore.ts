@@ -42,7 +42,10 @@ if (start) {
 async function generate(file: string): Promise<void> {
   const program = new URL(`../../schematics/${file}.js`, import.meta.url);
   if (existsSync(program)) await import(program.href);
-  else await refuse('The container image has no generators: run this in a repository that has petstore.');
+  else
+    await refuse(
+      'The container image has no generators: run this in a checkout where petstore is installed.',
+    );
 }
 
 async function refuse(message: string): Promise<never> {

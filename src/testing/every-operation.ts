@@ -167,7 +167,7 @@ class ServiceUnderTest {
 
 const takesKeys = (placed: Placed) => takes(placed, 'header', 'Idempotency-Key');
 
-/** Requests that provoke the error codes which follow from the shape of an operation. */
+/** Requests, by error code, that provoke the error from any operation that documents the code. */
 export const PROVOKED: Record<string, (service: ServiceUnderTest, placed: Placed) => Promise<Answer>> = {
   bad_request: (service, placed) => service.sendHead(placed, 'no header'),
   expectation_failed: (service, placed) => service.sendHead(placed, 'Expect: miracles'),

@@ -112,7 +112,7 @@ export async function listening(
   const url = await new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk.toString();
-      // Only the start block has the address: later output, much under load, is not searched.
+      // Only the start block has the address. Later output is not searched: under load, there is a lot of it.
       if (hasAddress) return;
       const found = addressIn(output);
       hasAddress = found !== undefined;

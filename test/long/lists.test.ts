@@ -376,7 +376,7 @@ test.each([
   [
     { n: [1], owner: ['1'] },
     {},
-    'A list of Numbered may have several values of only one property, not of both n and owner',
+    'A list of Numbered can be filtered by several values of one property only, not of both n and owner',
   ],
   [{}, { sort: 'state' }, 'Numbered.state can be null'],
   [{}, { sort: 'fine' }, 'Numbered.fine is finer than a millisecond'],

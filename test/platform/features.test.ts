@@ -229,7 +229,7 @@ test('An error of a feature has its facts in the services that list it, and its 
     status: 404,
   });
   expect(() => without.features.run(() => new ApiError('pet_not_found'))).toThrow(
-    'No feature in the list declares the error pet_not_found.',
+    "None of the service's features declares the error pet_not_found.",
   );
   expect(new ApiError('pet_not_found')).toMatchObject({ code: 'pet_not_found', status: 500 });
   expect(new ApiError('rate_limited').getStatus()).toBe(429);

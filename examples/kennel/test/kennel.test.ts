@@ -167,6 +167,8 @@ test('Events name the dogs that were added or replaced, also those that a client
   await putDog(second, {}, {}, as);
   const later = await hear({ 'Last-Event-ID': String(last) });
   await until(() => later.heard().includes(second));
+  const since = await hear({ 'Last-Event-ID': new Date(-8.64e15).toISOString() });
+  await until(() => since.heard().includes(second));
 });
 
 test('A report may take longer than other operations', async () => {

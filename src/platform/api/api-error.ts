@@ -11,7 +11,7 @@ export function isErrorCode(code: string): code is ErrorCode {
 export function factsOf(code: ErrorCode): ErrorFacts {
   const facts = currentRegistry().errors[code];
   if (facts) return facts;
-  if (isInService()) throw new Error(`No feature in the list declares the error ${code}.`);
+  if (isInService()) throw new Error(`None of the service's features declares the error ${code}.`);
   // A unit test calls a feature's code without starting the service.
   return { status: 500, meaning: code };
 }

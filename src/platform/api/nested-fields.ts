@@ -166,7 +166,7 @@ export function JsonField(options: FieldOptions & { maxBytes: number; maxDepth: 
       ...{ type: 'object', additionalProperties: true, propertyNames: { not: { const: '__proto__' } } },
       ...{ 'x-max-bytes': maxBytes, 'x-max-depth': maxDepth },
     },
-    must: `an object of at most ${maxBytes} bytes of JSON and ${maxDepth} levels, with numbers that a double can hold, texts without NUL or lone surrogates, no name __proto__, and no constructor that has a prototype`,
+    must: `an object of at most ${maxBytes} bytes of JSON and ${maxDepth} levels, with numbers that a double can hold, texts without NUL or lone surrogates, no property __proto__ or constructor.prototype`,
     nested: true,
     accepts: isAccepted,
     read: (value) => (isObject(value) ? read(value) : UNREADABLE),

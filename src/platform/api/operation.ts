@@ -126,7 +126,7 @@ function declaredBy(declaring: object): Partial<OperationFacts> | undefined {
 
 // Only this file reads Nest's metadata of methods and parameters, which Nest does not document.
 
-/** The HTTP method of a route; undefined for any other method of a class. */
+/** The HTTP method of a route handler; undefined for a class method that handles no route. */
 export const methodOf = (handler: object) =>
   Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
 

@@ -107,7 +107,7 @@ export const KeyAccess = () => Declare({ access: 'bearer' });
 interface SunsetOptions {
   /** First day of the deprecation, as YYYY-MM-DD (UTC). */
   deprecated: string;
-  /** First day of the removal, as YYYY-MM-DD (UTC). */
+  /** Day from which the operation answers 410, as YYYY-MM-DD (UTC). */
   sunset: string;
   /** Path of the operation to use instead. */
   successor: string;

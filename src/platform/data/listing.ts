@@ -82,7 +82,9 @@ export class Listing implements Cursors {
 
   private listOf(name: string, values: unknown[]): [string, unknown[]] {
     if (this.among)
-      this.refuse(`may have several values of only one property, not of both ${this.among[0]} and ${name}`);
+      this.refuse(
+        `can be filtered by several values of one property only, not of both ${this.among[0]} and ${name}`,
+      );
     return [name, [...new Map(values.map((value) => [textOf(value), value])).values()]];
   }
 

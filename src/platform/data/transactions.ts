@@ -94,7 +94,7 @@ export class Transactions {
   last(statement: Statement, values: readonly unknown[]): void {
     const { current } = this;
     if (!current || current.last)
-      throw new Error('A last statement needs an open transaction that has no last statement yet');
+      throw new Error('A statement can be sent with COMMIT only in an open transaction, and only one');
     current.last = [statement, values];
   }
 

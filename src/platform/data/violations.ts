@@ -27,7 +27,7 @@ export async function requireConstraints(database: DataSource): Promise<void> {
     some.map(([entity, constraint, code]) => `violation(${entity}, '${constraint}', '${code}')`).join(', ');
   const unknown = all.filter(([, , code]) => !isErrorCode(code));
   if (unknown.length > 0)
-    throw new OperatorError(`${callsOf(unknown)}: no feature in the list declares the error.`);
+    throw new OperatorError(`${callsOf(unknown)}: none of the service's features declares the error.`);
   const rows = await database.query<{ name: string }[]>(
     `SELECT conname AS name FROM pg_constraint WHERE conname = ANY ($1)
      UNION SELECT relname FROM pg_class WHERE relkind IN ('i', 'I') AND relname = ANY ($1)`,

@@ -108,9 +108,10 @@ export class DogsService {
   watch(accountId: string, lastEventId?: string): Observable<MessageEvent> {
     // Even without an event, reads recent changes: this process may only be starting to listen.
     const since = Date.parse(lastEventId ?? '') || Date.now();
+    const from = new Date(Math.max(0, since - OVERLAP_MS));
     const missed = async () => {
-      const updatedAt = MoreThan(new Date(since - OVERLAP_MS));
-      const dogs = await this.dogs.find({ where: { accountId, updatedAt }, order: { updatedAt: 'ASC' } });
+      const where = { accountId, updatedAt: MoreThan(from) };
+      const dogs = await this.dogs.find({ where, order: { updatedAt: 'ASC' } });
       return dogs.map(({ id, updatedAt: at }) => ({ id, at: at.toISOString() }));
     };
     return this.events
