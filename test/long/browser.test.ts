@@ -153,7 +153,7 @@ let browser: Browser;
       );
       expect(key).toMatch(/expiresAt string \(date-time\)\s+When the key expires.*\s+In the future\./);
       expect(key).toMatch(
-        /networks list of string\s+Where the key may be used from.*\s+1 to 20 items; no two alike; each: An address or a network/,
+        /networks list of string\s+Addresses, and networks in CIDR notation.*\s+1 to 20 items; no two alike; each: An address or a network/,
       );
       expect(key).toMatch(/permissions list of string[^]*orders:manage Approve and deliver/);
       expect(key).toMatch(/409[^]*too_many_api_keys: The account/);
