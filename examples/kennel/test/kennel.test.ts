@@ -131,6 +131,8 @@ describe('Version 2 of the dogs', () => {
       const { paths } = (await call(one, 'GET', '/openapi.json')).body;
       expect(paths['/v2/dogs'].get.servers[0].url).toBe(address);
       expect(paths['/dogs'].get.servers).toBeUndefined();
+      // The sample of an event stream shows each event as it comes.
+      expect(paths['/dogs/events'].get['x-codeSamples'][0].source).toMatch(/ -N$/);
     }
     const { paths } = (await call(proxied, 'GET', '/openapi.json')).body;
     expect(paths['/v2/dogs'].get['x-codeSamples'][0].source).toContain(`curl ${base}/v2/dogs`);
