@@ -223,8 +223,7 @@ function valueIn({ returns, isList }: OperationFacts, text: string): object {
 }
 
 /** A method that does nothing but return an `Insert`. */
-// `any`, as the row may be of any entity.
-// oxlint-disable-next-line typescript/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any -- the row may be of any entity
 type Inserting = (...args: never[]) => Insert<any> | Promise<Insert<any>>;
 
 type InsertDecorator = <Method extends Inserting>(
